@@ -1,0 +1,194 @@
+"""Steps and effects -> one audit record, appended to the audit file (C7).
+
+Its format is audit.schema.json, beside this file.
+"""
+
+from __future__ import annotations
+
+import posix
+import sys
+import time
+
+from cdi_runc import VERSION, jsonio, log
+from cdi_runc.digest import sha256
+from cdi_runc.errors import AuditRefused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from cdi_runc.edits import Config, Effect
+    from cdi_runc.invocation import Invocation
+    from cdi_runc.plan import Step
+    from cdi_runc.registry import Device
+    from cdi_runc.requests import Request
+    from cdi_runc.settings import Settings
+
+FORMAT = 1
+
+
+class Record:
+    """The record of one call, filled in as the call goes on."""
+
+    def __init__(self, call: Invocation, settings: Settings) -> None:
+        self._settings = settings
+        self._started = time.monotonic_ns()
+        now = time.time_ns()
+        seconds, rest = divmod(now, 1_000_000_000)
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
+        bundle = call.bundle if call.bundle[:1] == "/" else f"{posix.getcwd()}/{call.bundle}"
+        self.content: dict[str, Any] = {
+            "format": FORMAT,
+            "id": posix.urandom(8).hex(),
+            "time": f"{stamp}.{rest // 1_000_000:03d}Z",
+            "versions": {"cdi-runc": VERSION, "python": sys.version.partition(" ")[0]},
+            "command": call.command,
+            "container": call.id,
+            "bundle": bundle,
+            "engine": "",
+            "root": call.root,
+            "runtime": "",
+            "requests": [],
+            "specs": [],
+            "edits": [],
+            "conflicts": [],
+            "warnings": [],
+            "result": "failed",
+            "config": {"before": "", "after": ""},
+            "duration_ms": 0,
+        }
+
+    def engine(self, config: Config, call: Invocation) -> None:
+        """Note who calls, as far as the root path and the annotations tell."""
+        self.content["engine"] = engine(config, call.root)
+
+    def requests(self, requests: Sequence[Request]) -> None:
+        """Note who asked for what."""
+        self.content["requests"] = [
+            {
+                "device": request.device,
+                "source": request.source,
+                "key": request.key,
+                "value": request.value,
+                "decision": "allow",
+            }
+            for request in requests
+        ]
+
+    def devices(self, devices: Sequence[Device]) -> None:
+        """Note the spec files that the devices came from."""
+        self.content["specs"] = [
+            {
+                "path": device.path,
+                "sha256": device.sha256,
+                "cdiVersion": device.version,
+                "mtime": _time(device.mtime_ns),
+            }
+            for device in {device.path: device for device in devices}.values()
+        ]
+
+    def warn(self, text: str) -> None:
+        """Note something that did not keep the container from starting."""
+        self.content["warnings"].append(text)
+
+    def edits(self, done: Iterable[tuple[Step, list[Effect]]]) -> None:
+        """Note every effect of every edit, in the order in which they happened."""
+        told = self.content["edits"]
+        setters: dict[bytes, str] = {}
+        for step, effects in done:
+            for effect in effects:
+                before, after = effect.before, effect.after
+                setter = setters.get(_key(step.key, before)) if before is not None else None
+                if effect.action == "replaced" and effect.where != "/mounts":
+                    self._conflict(step, effect, setter)
+                if after is not None:
+                    setters[_key(step.key, after)] = step.device
+                told.append(
+                    {
+                        "kind": step.key,
+                        "action": effect.action,
+                        "where": effect.where,
+                        **({"was": effect.was} if effect.was else {}),
+                        "before": self._shown(before, after, setter),
+                        "after": self._shown(after, after, setter)
+                        if effect.action != "kept"
+                        else self._shown(after, None, setter),
+                        "device": step.device,
+                        "spec": step.spec,
+                        "pointer": step.pointer,
+                        **({"note": step.note} if step.note else {}),
+                    }
+                )
+
+    def _conflict(self, step: Step, effect: Effect, setter: str | None) -> None:
+        if effect.before is not None:
+            self.content["conflicts"].append(
+                {
+                    "kind": step.key,
+                    "where": effect.where,
+                    "device": step.device,
+                    "against": setter or "container",
+                    "before": self._shown(effect.before, effect.after, setter),
+                    "after": effect.after,
+                    "decision": "cdi",
+                }
+            )
+
+    def _shown(self, value: object, cdi: object, setter: str | None) -> object:
+        """Return *value*; a variable's value that is not CDI's only as a digest."""
+        # Only env has text as its values; what the container's own configuration says there can
+        # be a secret.
+        if type(value) is not str or value == cdi or setter or self._settings.audit_env == "plain":
+            return value
+        name, equals, secret = value.partition("=")
+        return f"{name}{equals}sha256:{sha256(secret.encode('utf-8', 'surrogatepass'))}"
+
+    def digests(self, before: bytes, after: bytes) -> None:
+        """Note the SHA-256 of config.json before and after."""
+        self.content["config"] = {"before": sha256(before), "after": sha256(after)}
+
+    def append(self, result: str, error: str = "") -> None:
+        """Write the record, as one line.
+
+        Raises:
+            AuditRefused: it cannot be written, and the configuration requires it.
+            OSError: it cannot be written.
+        """
+        content = self.content
+        content["result"] = result
+        if error:
+            content["error"] = error
+        content["duration_ms"] = (time.monotonic_ns() - self._started) // 10_000 / 100
+        path = self._settings.audit_file
+        try:
+            log.append(path, jsonio.dumps(content) + b"\n", 0o640)
+        except OSError as problem:
+            if self._settings.audit_required:
+                raise AuditRefused(
+                    f"the audit record cannot be written to {path}: {problem.strerror}"
+                ) from problem
+            raise
+
+
+def _key(kind: str, value: object) -> bytes:
+    return kind.encode() + jsonio.dumps(value)
+
+
+def _time(ns: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ns // 1_000_000_000))
+
+
+def engine(config: Config, root: str) -> str:
+    """Return which engine calls (as observed: Docker 20.10 and 28, containerd 1.6, Podman 4.3)."""
+    annotations = config.get("annotations")
+    keys = annotations if type(annotations) is dict else {}
+    if keys.get("io.container.manager") == "libpod":
+        return "podman"
+    if any(key.startswith("io.kubernetes.cri-o.") for key in keys):
+        return "cri-o"
+    if "/runtime-runc/" in root:
+        return "docker"
+    if "/containerd/runc/" in root:
+        return "containerd"
+    return ""

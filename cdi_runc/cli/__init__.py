@@ -1,0 +1,1 @@
+"""cdictl, the commands for people: ``main`` dispatches, one module a command (cold)."""

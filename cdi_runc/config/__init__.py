@@ -1,0 +1,1 @@
+"""From the configuration's file to settings, and to what the launcher reads (cold)."""

@@ -1,0 +1,79 @@
+"""Settings -> their compiled form, and the patterns that the launcher searches config.json for."""
+
+from __future__ import annotations
+
+import marshal
+import posix
+import time
+
+from cdi_runc import files, log, settings
+from cdi_runc.bundle import describe
+from cdi_runc.config import load, salvage
+from cdi_runc.errors import BadConfiguration
+from cdi_runc.specs.compile import RACY_NS, make_private
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cdi_runc.settings import Settings
+
+# busybox compares time stamps by the second, so a configuration this young may change unseen.
+YOUNG_NS = 2_000_000_000
+
+
+def refresh(path: str) -> Settings:
+    """Read the configuration at *path*, keep what was compiled from it, and return it.
+
+    A configuration that cannot be used gives settings whose ``broken`` says why, and whose
+    requests are a guess that misses none.
+    """
+    status = None
+    try:
+        status = posix.stat(path)
+        found = load.read(path)
+    except BadConfiguration as error:
+        found = salvage.guess(path, error.message)
+        log.to(found.log_file, found.log_level)
+        log.unusual("error", "configuration ignored", file=path, reason=error.message)
+    except OSError as error:
+        found = salvage.guess(path, f"cannot read the configuration {path}: {describe(error)}")
+    if status is not None:
+        _keep(path, found, status)
+    return found
+
+
+def _keep(path: str, found: Settings, status: posix.stat_result) -> None:
+    where = settings.directory(path)
+    if where is None:
+        return
+    now = time.time_ns()
+    young = abs(now - max(status.st_mtime_ns, status.st_ctime_ns)) < YOUNG_NS
+    made_from = settings.signature(status)
+    if abs(now - max(made_from[3], made_from[4])) < RACY_NS:
+        made_from = (0, 0, 0, 0, 0)
+    try:
+        make_private(where)
+        data = marshal.dumps(((settings.STAMP, made_from), found.values()))
+        files.replace(f"{where}/settings", data)
+        # The launcher trusts patterns whose time stamp is the configuration's.
+        stamp = status.st_mtime_ns - (YOUNG_NS if young else 0)
+        files.replace(f"{where}/patterns", patterns(found), mtime_ns=stamp)
+    except OSError as error:
+        log.unusual("warning", "compiled configuration not kept", reason=describe(error))
+
+
+def patterns(found: Settings) -> bytes:
+    """Return what the launcher reads: runtimes, then grep's basic regular expressions.
+
+    JSON may write a character as an escape, so an escape that could spell a letter, a digit or
+    one of ``-./=`` counts as a match (Go's own \\u003c, \\u003e and \\u0026 can not).
+    """
+    lines = [f"#runtime={word}" for word in found.runtime]
+    lines += [f'"{_literal(prefix)}' for prefix in found.annotations]
+    lines += [f'"{variable}=' for variable, _, _ in found.environment]
+    lines += [f'"{_literal(found.mounts)}'] if found.mounts else []
+    lines += [r"\\u002[d-fD-F]", r"\\u003[0-9dD]", r"\\u00[4-7]", r"\\/"]
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _literal(text: str) -> str:
+    return "".join(f"\\{c}" if c in r"\.[]*^$" else c for c in text)

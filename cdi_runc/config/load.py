@@ -1,0 +1,112 @@
+"""config.yaml -> Settings; every fault with its line (C10)."""
+
+from __future__ import annotations
+
+from cdi_runc import files, jsonio, settings
+from cdi_runc.bundle import describe
+from cdi_runc.errors import BadConfiguration, BadSpec
+from cdi_runc.specs import document
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SIZE_LIMIT = 1 << 20
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of the configuration."""
+    with open(f"{__file__.rpartition('/')[0]}/config.schema.json", "rb") as file:
+        found: dict[str, Any] = jsonio.loads(file.read())
+    return found
+
+
+def read(path: str) -> settings.Settings:
+    """Return what the file at *path* says.
+
+    Raises:
+        BadConfiguration: it cannot be read, or says what nobody understands.
+    """
+    try:
+        data, _ = files.read(path, SIZE_LIMIT)
+    except (OSError, ValueError) as error:
+        raise BadConfiguration(f"cannot read the configuration {path}: {describe(error)}") from error
+    return parse(path, data)
+
+
+def parse(path: str, data: bytes) -> settings.Settings:
+    """Return what *data*, the content of *path*, says.
+
+    Raises:
+        BadConfiguration: as :func:`read`.
+    """
+    try:
+        value = document.read(data)
+    except BadSpec as error:
+        raise BadConfiguration(f"configuration {path}: {error.message}") from error
+    if value is None:
+        return settings.defaults()
+    faults = findings(value, data)
+    if faults:
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        raise BadConfiguration(f"configuration {path}: {faults[0]}{more}")
+    return _settings(value)
+
+
+def findings(value: object, data: bytes) -> list[str]:
+    """Return what the schema says against *value*, each with its line."""
+    import jsonschema
+
+    validator = jsonschema.Draft202012Validator(schema())
+    told = []
+    for error in validator.iter_errors(value):
+        pointer = "".join(f"/{part}" for part in error.absolute_path)
+        if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+            known = error.schema.get("properties", {})
+            for key in [key for key in error.instance if key not in known]:
+                told.append((f"{pointer}/{key}", f"unknown key {key!r}; known: {', '.join(known)}"))
+        else:
+            told.append((pointer, error.message))
+    placed = [(document.locate(data, pointer) or (0, 0), text) for pointer, text in told]
+    return [f"line {line}: {text}" for (line, _), text in sorted(placed)]
+
+
+def _settings(value: dict[str, Any]) -> settings.Settings:
+    base = settings.defaults()
+    requests = value.get("requests") or {}
+    audit, log = value.get("audit") or {}, value.get("log") or {}
+    runtime = value.get("runtime")
+    changes: dict[str, Any] = {
+        "runtime": (runtime,) if isinstance(runtime, str) else _tuple(runtime),
+        "spec_dirs": _tuple(value.get("spec_dirs")),
+        "state_dir": value.get("state_dir"),
+        "annotations": _tuple(requests.get("annotations")),
+        "environment": _environment(requests.get("environment")),
+        "mounts": (requests.get("mounts") or "").rstrip("/") or None,
+        "audit_file": audit.get("file"),
+        "audit_required": audit.get("required"),
+        "audit_env": audit.get("env"),
+        "log_file": log.get("file"),
+        "log_level": log.get("level"),
+    }
+    found: settings.Settings = base.but(
+        **{key: change for key, change in changes.items() if change is not None}
+    )
+    return found
+
+
+def _tuple(value: list[str] | None) -> tuple[str, ...] | None:
+    return None if value is None else tuple(value)
+
+
+def _environment(value: dict[str, Any] | None) -> Any:
+    if value is None:
+        return None
+    return tuple(
+        (
+            variable,
+            (own or {}).get("kind", ""),
+            ("", *(own or {}).get("none", ("void", "none"))),
+        )
+        for variable, own in value.items()
+    )

@@ -1,0 +1,40 @@
+"""What a configuration that cannot be used may have meant: a guess that misses no request.
+
+A container that asks for nothing must start; one that asks must not start without its devices.
+So every word of the broken file counts as a variable or an annotation's prefix.
+"""
+
+from __future__ import annotations
+
+import re
+
+from cdi_runc import settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cdi_runc.settings import Settings
+
+
+def guess(path: str, why: str) -> Settings:
+    """Return settings whose requests cover all that the file at *path* can have asked for."""
+    base = settings.defaults()
+    try:
+        with open(path, "rb") as file:
+            text = file.read(1 << 20).decode("utf-8", "replace")
+    except OSError:
+        text = ""
+    text = re.sub(r"#.*", "", text)
+    words = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text))
+    prefixes = set(re.findall(r"[A-Za-z0-9._-][A-Za-z0-9._/-]*/", text))
+    known = {variable for variable, _, _ in base.environment}
+    mounts = re.search(r"mounts:\s*[\"']?(/[A-Za-z0-9._/-]+)", text)
+    found: Settings = base.but(
+        annotations=(*base.annotations, *sorted(prefixes)),
+        environment=(
+            *base.environment,
+            *((word, "unknown.unknown/unknown", ("",)) for word in sorted(words - known)),
+        ),
+        mounts=mounts[1].rstrip("/") if mounts else "",
+        broken=why,
+    )
+    return found

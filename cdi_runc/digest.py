@@ -1,0 +1,13 @@
+"""SHA-256 from CPython's own module: ``hashlib`` loads OpenSSL."""
+
+from __future__ import annotations
+
+try:
+    from _sha256 import sha256 as _new  # 3.10, 3.11
+except ImportError:
+    from _sha2 import sha256 as _new  # 3.12 and later
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 of *data*, in hexadecimal."""
+    return str(_new(data).hexdigest())

@@ -1,0 +1,107 @@
+"""The kinds of edit: one module for each key of ``containerEdits``, its JSON Schema beside it.
+
+A kind's module offers:
+
+``SINCE``
+    the CDI version that brought the key.
+``check(entries, report)``
+    the rules that a schema cannot word well (cold).
+``needs(entries)``
+    the lowest CDI version that allows *entries* (cold).
+``parse(entries)``
+    decoded entries -> the arguments of each ``Edit``, plain data that ``marshal`` can keep (cold).
+``Edit``
+    one edit; ``settle(config)`` makes it final against the host and the container, ``preflight()``
+    says what on the host would keep it from working.
+``apply(edits, config)``
+    carry out all edits of this kind in order; one list of effects for each edit.
+
+Each kind owns its own places in config.json, so kinds commute.
+"""
+
+from __future__ import annotations
+
+from cdi_runc.errors import BadBundle
+from cdi_runc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Literal, Protocol
+
+    Config = dict[str, Any]
+    Action = Literal["added", "replaced", "removed", "kept", "already present"]
+    Report = Callable[[str, str], None]
+    """Takes the place of a fault below the entries, as a JSON pointer, and what is wrong there."""
+
+    class Kind(Protocol):
+        """A kind's module."""
+
+        SINCE: str
+        Edit: type[Edit]
+
+        def check(self, entries: Any, report: Report) -> None: ...
+        def needs(self, entries: Any) -> str: ...
+        def parse(self, entries: Any) -> list[tuple[Any, ...]]: ...
+        def apply(self, edits: list[Any], config: Config) -> list[list[Effect]]: ...
+
+
+# In the order of the reference library's Apply, which is the order of the audit record.
+KEYS = ("env", "deviceNodes", "netDevices", "mounts", "hooks", "intelRdt", "additionalGids")
+
+
+class Effect(Record):
+    """What an edit did at one place of config.json.
+
+    Replayed in order on the file before, effects give the file after: ``added`` inserts into a
+    list or sets a member, ``removed`` undoes that, ``replaced`` puts ``after`` where ``before`` was.
+    """
+
+    action: Action
+    where: str
+    """JSON pointer, valid at the moment of the effect."""
+    before: object = None
+    after: object = None
+    was: str = ""
+    """For a replaced list entry that moves: where it was."""
+
+
+class Edit(Record):
+    """Base of the edits of all kinds."""
+
+    def settle(self, config: Config) -> tuple[Edit, str]:
+        """Return the edit as it is to be carried out, and a note on what that changed.
+
+        Raises:
+            Unusable: the host lacks what the edit is made from.
+        """
+        return self, ""
+
+    def preflight(self) -> str:
+        """Return what on the host would keep this edit from working, or the empty text."""
+        return ""
+
+
+def kind(key: str) -> Kind:
+    """Import the module of the ``containerEdits`` key *key*, one of :data:`KEYS`."""
+    name = "".join(f"_{c.lower()}" if c.isupper() else c for c in key)
+    module: Kind = getattr(__import__(f"{__name__}.{name}"), "edits").__dict__[name]
+    return module
+
+
+def section(
+    parent: dict[str, Any], key: str, empty: Any, place: str, effects: list[Effect]
+) -> Any:
+    """Return member *key* of *parent*; where it is missing or null, put *empty* there first.
+
+    Raises:
+        BadBundle: the member is of another type than the OCI runtime-spec gives it.
+    """
+    found = parent.get(key)
+    if found is None:
+        effects.append(Effect("replaced" if key in parent else "added", place, None, empty.copy()))
+        parent[key] = found = empty
+    if type(found) is not type(empty):
+        wanted = "an object" if type(empty) is dict else "a list"
+        raise BadBundle(f"config.json: {place} is not {wanted}")
+    return found

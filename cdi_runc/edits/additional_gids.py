@@ -1,0 +1,49 @@
+"""``additionalGids``: groups of the process (CDI SPEC, "containerEdits.additionalGids")."""
+
+from __future__ import annotations
+
+from cdi_runc import edits as base
+from cdi_runc.edits import Effect
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cdi_runc.edits import Config, Report
+
+SINCE = "0.7.0"
+
+
+class Edit(base.Edit):
+    """Add one group to the process."""
+
+    gid: int
+
+
+def check(entries: list[int], report: Report) -> None:
+    """Everything that can be wrong with a group id, the schema says."""
+
+
+def needs(entries: list[int]) -> str:
+    """Return the lowest CDI version that allows *entries*."""
+    return SINCE
+
+
+def parse(entries: list[int]) -> list[tuple[int]]:
+    """Return the arguments of each edit; group 0 is left out, as the reference does."""
+    return [(gid,) for gid in entries if gid]
+
+
+def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
+    """Append each group that the process does not have."""
+    effects: list[list[Effect]] = [[] for _ in edits]
+    process = base.section(config, "process", {}, "/process", effects[0])
+    user = base.section(process, "user", {}, "/process/user", effects[0])
+    place = "/process/user/additionalGids"
+    gids = base.section(user, "additionalGids", [], place, effects[0])
+    for edit, own in zip(edits, effects, strict=True):
+        if edit.gid in gids:
+            where = f"{place}/{gids.index(edit.gid)}"
+            own.append(Effect("already present", where, edit.gid, edit.gid))
+        else:
+            own.append(Effect("added", f"{place}/{len(gids)}", None, edit.gid))
+            gids.append(edit.gid)
+    return effects

@@ -1,0 +1,227 @@
+"""``deviceNodes``: nodes and their cgroup rules (CDI SPEC, "containerEdits.deviceNodes").
+
+Every node goes into linux.devices and its rule into linux.resources.devices, where the runtime's
+saved state knows it: access given behind the runtime's back is lost at the next cgroup update.
+"""
+
+from __future__ import annotations
+
+import posix
+
+from cdi_runc import edits as base
+from cdi_runc import paths
+from cdi_runc.edits import Effect
+from cdi_runc.errors import Unusable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from cdi_runc.edits import Config, Report
+
+SINCE = "0.3.0"
+_TYPES = {0o020000: "c", 0o060000: "b", 0o010000: "p"}
+
+
+class Edit(base.Edit):
+    """Make one device node."""
+
+    path: str
+    host_path: str = ""
+    type: str = ""
+    major: int = 0
+    minor: int = 0
+    file_mode: int | None = None
+    permissions: str = ""
+    uid: int | None = None
+    gid: int | None = None
+
+    def settle(
+        self, config: Config, stat: Callable[[str], posix.stat_result] = posix.stat
+    ) -> tuple[Edit, str]:
+        """Fill in type, numbers, mode and owner, from the host's node and the container's user.
+
+        The host's path may be a symbolic link, such as udev's by-id names.  A node whose type and
+        major number the spec gives needs no node on the host; it still takes its mode from one.
+        """
+        edit, note = self, ""
+        host_path = self.host_path or self.path
+        found = None
+        try:
+            found = stat(host_path)
+        except (OSError, ValueError) as error:
+            if not self._is_complete():
+                why = error.strerror if isinstance(error, OSError) else str(error)
+                raise Unusable(f"device node {host_path} is not on this host ({why})") from error
+        if found is not None:
+            edit, note = self._filled(found, host_path)
+        user = (config.get("process") or {}).get("user") or {}
+        owner = {
+            key: user[key] for key in ("uid", "gid") if getattr(edit, key) is None and user.get(key)
+        }
+        return (edit.but(**owner) if owner else edit), note
+
+    def _is_complete(self) -> bool:
+        return bool(self.type and (self.major or self.type == "p"))
+
+    def _filled(self, found: posix.stat_result, host_path: str) -> tuple[Edit, str]:
+        kind = _TYPES.get(found.st_mode & 0o170000)
+        if kind is None:
+            if self._is_complete():
+                return self, ""
+            raise Unusable(f"{host_path} is no device node on this host")
+        changes: dict[str, object] = {}
+        if self.file_mode is None:
+            changes["file_mode"] = found.st_mode & 0o7777
+        major, minor = posix.major(found.st_rdev), posix.minor(found.st_rdev)
+        if not self._is_complete():
+            if self.type and self.type != kind:
+                raise Unusable(
+                    f"device node {host_path} is of type {kind} on this host,"
+                    f" and the spec says {self.type}"
+                )
+            changes["type"] = kind
+            if not self.major and kind != "p":
+                changes["major"], changes["minor"] = major, minor
+        elif kind == self.type and kind != "p" and (major, minor) != (self.major, self.minor):
+            return self.but(**changes), (
+                f"spec says {self.major}:{self.minor},"
+                f" {host_path} on this host is {major}:{minor}"
+            )
+        return self.but(**changes) if changes else self, ""
+
+    def node(self) -> dict[str, Any]:
+        """Return the entry of linux.devices."""
+        node: dict[str, Any] = {"path": self.path, "type": self.type}
+        if self.type != "p":
+            node["major"], node["minor"] = self.major, self.minor
+        for key, value in (("fileMode", self.file_mode), ("uid", self.uid), ("gid", self.gid)):
+            if value is not None:
+                node[key] = value
+        return node
+
+    def rule(self) -> dict[str, Any] | None:
+        """Return the entry of linux.resources.devices, or None where there is no access to give.
+
+        runc refuses a rule whose access is empty, so ``none`` makes the node and no rule.
+        """
+        if self.type not in ("b", "c") or self.permissions == "none":
+            return None
+        return {
+            "allow": True,
+            "type": self.type,
+            "major": self.major,
+            "minor": self.minor,
+            "access": self.permissions or "rwm",
+        }
+
+
+def check(entries: list[dict[str, Any]], report: Report) -> None:
+    """Check paths, types, numbers and permissions."""
+    for index, entry in enumerate(entries):
+        if not entry.get("path"):
+            report(f"/{index}", "a device node needs a path")
+        if entry.get("type", "") not in ("", "b", "c", "u", "p"):
+            report(
+                f"/{index}/type",
+                f"device type {entry['type']!r} is none of b (block), c (character),"
+                " u (unbuffered character) and p (FIFO)",
+            )
+        permissions = entry.get("permissions", "")
+        if permissions != "none" and permissions.strip("rwm"):
+            report(
+                f"/{index}/permissions",
+                f"permissions {permissions!r} are not made of r (read), w (write) and m (mknod),"
+                " and are not the word none",
+            )
+        for key in ("major", "minor"):
+            if entry.get(key, 0) < 0:
+                report(f"/{index}/{key}", f"{key} {entry[key]} is negative, a cgroup wildcard")
+
+
+def needs(entries: list[dict[str, Any]]) -> str:
+    """Return the lowest CDI version that allows *entries*."""
+    return "0.5.0" if any(entry.get("hostPath") for entry in entries) else SINCE
+
+
+def parse(entries: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    """Return the arguments of each edit."""
+    return [
+        (
+            entry["path"],
+            entry.get("hostPath", ""),
+            entry.get("type", ""),
+            entry.get("major", 0),
+            entry.get("minor", 0),
+            entry.get("fileMode"),
+            entry.get("permissions", ""),
+            entry.get("uid"),
+            entry.get("gid"),
+        )
+        for entry in entries
+    ]
+
+
+def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
+    """Add each node, replacing one at the same cleaned path, and its rule at the end of the rules.
+
+    runc applies rules in order, so an allow before the engine's deny-all would be void.
+    """
+    effects: list[list[Effect]] = [[] for _ in edits]
+    linux = base.section(config, "linux", {}, "/linux", effects[0])
+    nodes = base.section(linux, "devices", [], "/linux/devices", effects[0])
+    final = {paths.clean(edit.path): edit.node() for edit in edits}
+    settled = {path for path, node in final.items() if node in nodes}
+    rules = None
+    for edit, own in zip(edits, effects, strict=True):
+        _put_node(nodes, edit, own, settled)
+        rule = edit.rule()
+        if rule is not None:
+            if rules is None:
+                place = "/linux/resources"
+                resources = base.section(linux, "resources", {}, place, own)
+                rules = base.section(resources, "devices", [], f"{place}/devices", own)
+            _put_rule(rules, rule, own)
+    return effects
+
+
+def _put_node(nodes: list[Any], edit: Edit, own: list[Effect], settled: set[str]) -> None:
+    node, path = edit.node(), paths.clean(edit.path)
+    same = [
+        index
+        for index, other in enumerate(nodes)
+        if type(other) is dict and paths.clean(str(other.get("path"))) == path
+    ]
+    if node in nodes:
+        own.append(Effect("already present", f"/linux/devices/{nodes.index(node)}", node, node))
+    elif path in settled:  # a later edit's node stands there already
+        where = f"/linux/devices/{same[0]}"
+        own.append(Effect("kept", where, nodes[same[0]], nodes[same[0]]))
+    elif not same:
+        own.append(Effect("added", f"/linux/devices/{len(nodes)}", None, node))
+        nodes.append(node)
+    else:
+        # As the reference: the first entry goes; a second one is replaced where it stands.
+        was = f"/linux/devices/{same[0]}"
+        before = nodes.pop(same[0])
+        if len(same) > 1:
+            own.append(Effect("removed", was, before, None))
+            was = where = f"/linux/devices/{same[1] - 1}"
+            before, nodes[same[1] - 1] = nodes[same[1] - 1], node
+        else:
+            where = f"/linux/devices/{len(nodes)}"
+            nodes.append(node)
+        own.append(Effect("replaced", where, before, node, was))
+
+
+def _put_rule(rules: list[Any], rule: dict[str, Any], own: list[Effect]) -> None:
+    for index in range(len(rules) - 1, -1, -1):
+        if rules[index] == rule:
+            place = f"/linux/resources/devices/{index}"
+            own.append(Effect("already present", place, rule, rule))
+            return
+        if type(rules[index]) is dict and not rules[index].get("allow"):
+            break  # what stands before a deny may be void
+    own.append(Effect("added", f"/linux/resources/devices/{len(rules)}", None, rule))
+    rules.append(rule)

@@ -1,0 +1,84 @@
+"""Reading and replacing whole files: by rename, never half-written (C2)."""
+
+from __future__ import annotations
+
+import posix
+
+_READ = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK | posix.O_NOCTTY
+_REGULAR, _FORMAT = 0o100000, 0o170000
+
+
+def read(path: str, limit: int, flags: int = 0) -> tuple[bytes, posix.stat_result]:
+    """Return a regular file's bytes and its status as of the open.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no regular file, or larger than *limit* bytes.
+    """
+    fd = posix.open(path, _READ | flags)  # O_NONBLOCK: a FIFO must not hold us up
+    try:
+        status = posix.fstat(fd)
+        if status.st_mode & _FORMAT != _REGULAR:
+            raise ValueError("it is not a regular file")
+        if status.st_size > limit:
+            raise ValueError(f"it is larger than {limit >> 20} MiB")
+        data = posix.read(fd, status.st_size + 1)
+        while len(data) <= limit and (more := posix.read(fd, 1 << 20)):
+            data += more
+        if len(data) > limit:
+            raise ValueError(f"it is larger than {limit >> 20} MiB")
+        return data, status
+    finally:
+        posix.close(fd)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of *data*."""
+    while data:
+        data = data[posix.write(fd, data) :]
+
+
+def replace(
+    path: str,
+    data: bytes,
+    like: posix.stat_result | None = None,
+    mtime_ns: int | None = None,
+    before_rename: Callable[[], None] | None = None,
+) -> None:
+    """Put *data* in place of the file *path*, with the owner and mode of *like*.
+
+    The temporary file's name is fixed, so a killed call leaves at most one, which the next call
+    removes.
+
+    Raises:
+        OSError: it was not replaced, and the temporary file is gone.
+    """
+    directory, slash, name = path.rpartition("/")
+    temporary = f"{directory}{slash}.{name}.cdi-runc"
+    flags = posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_NOFOLLOW | posix.O_CLOEXEC
+    try:
+        fd = posix.open(temporary, flags, 0o600)
+    except FileExistsError:
+        posix.unlink(temporary)
+        fd = posix.open(temporary, flags, 0o600)
+    try:
+        try:
+            write_all(fd, data)
+            if like is not None:
+                posix.fchown(fd, like.st_uid, like.st_gid)
+                posix.fchmod(fd, like.st_mode & 0o7777)
+            if mtime_ns is not None:
+                posix.utime(fd, ns=(mtime_ns, mtime_ns))
+        finally:
+            posix.close(fd)
+        if before_rename is not None:
+            before_rename()
+        posix.rename(temporary, path)
+    except BaseException:
+        posix.unlink(temporary)
+        raise
+
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable

@@ -1,0 +1,85 @@
+"""argv as runc and crun read it: which command, which bundle, where to report.
+
+runc uses Go's flag package: one or two dashes, ``--flag value`` or ``--flag=value``; its commands
+take flags before and after the id.  crun takes the same and ``-bVALUE``.  The launcher walks argv
+by the same table; tests/unit/argv_cases.py is run through both.
+"""
+
+from __future__ import annotations
+
+from cdi_runc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Flags that take a value: runc 1.1 to 1.4, crun 1.8 to 1.20.  All others stand alone.
+GLOBAL_VALUES = frozenset(
+    ("root", "log", "log-format", "log-level", "criu", "rootless", "cgroup-manager")
+)
+COMMAND_VALUES = frozenset(
+    ("bundle", "config", "console-socket", "pidfd-socket", "pid-file", "preserve-fds")
+)
+_LONG = {"b": "bundle", "f": "config"}
+COMMANDS = frozenset(
+    (
+        "checkpoint create delete events exec features help init kill list mounts pause ps"
+        " restore resume run spec start state update"
+    ).split()
+)
+EDITED = frozenset(("create", "run"))
+
+
+class Invocation(Record):
+    """One call of the runtime."""
+
+    command: str
+    id: str = ""
+    bundle: str = "."
+    """As given, which may be relative to the working directory."""
+    config: str = ""
+    """crun's ``--config``: a configuration elsewhere than in the bundle."""
+    root: str = ""
+    log: str = ""
+    log_format: str = "text"
+
+    @property
+    def config_path(self) -> str:
+        """The configuration that the real runtime will read."""
+        return self.config or f"{self.bundle}/config.json"
+
+
+def parse(arguments: Sequence[str]) -> Invocation:
+    """Read *arguments*, argv without the program's name.  Never fails."""
+    options: dict[str, str] = {}
+    words: list[str] = []
+    takes_value = GLOBAL_VALUES
+    unknown = False
+    rest = iter(arguments)
+    for argument in rest:
+        if argument[:1] != "-" or argument == "-":
+            # After a flag we do not know, a word that is no command is that flag's value.
+            if not words and unknown and argument not in COMMANDS:
+                continue
+            words.append(argument)
+            takes_value = COMMAND_VALUES
+        elif argument == "--":
+            words.extend(rest)
+        else:
+            name, equals, value = argument.lstrip("-").partition("=")
+            name = _LONG.get(name, name) if words else name
+            if name in takes_value:
+                options[name] = value if equals else next(rest, "")
+            elif words and argument[:2] in ("-b", "-f") and argument[2:3] in ("/", "."):
+                options[_LONG[argument[1]]] = argument[2:]
+            elif not equals and name not in ("debug", "systemd-cgroup", "help", "h"):
+                unknown = True
+    return Invocation(
+        command=words[0] if words else "",
+        id=words[1] if len(words) > 1 else "",
+        bundle=options.get("bundle") or ".",
+        config=options.get("config", ""),
+        root=options.get("root", ""),
+        log=options.get("log", ""),
+        log_format=options.get("log-format", "text"),
+    )

@@ -1,0 +1,104 @@
+"""Devices -> steps with origin, settled and preflighted; steps -> effects (C5)."""
+
+from __future__ import annotations
+
+from cdi_runc import edits
+from cdi_runc.errors import Unusable
+from cdi_runc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from cdi_runc.edits import Config, Edit, Effect
+    from cdi_runc.registry import Device
+
+SHOWN = 5
+
+
+class Step(Record):
+    """One edit, where it comes from, and what the host made of it."""
+
+    key: str
+    """The key of containerEdits."""
+    edit: Edit
+    device: str
+    """The qualified name of the device that it was asked for with."""
+    spec: str
+    """The spec file."""
+    pointer: str
+    """Where in the spec file the edit stands."""
+    note: str = ""
+    """What settling changed, for the audit record."""
+
+
+def build(devices: Sequence[Device], config: Config, *, preflight: bool = True) -> list[Step]:
+    """Return the steps for *devices*: each spec file's own edits once, then each device's.
+
+    Raises:
+        Unusable: the host lacks what edits need; all of it is told at once.
+    """
+    steps: list[Step] = []
+    problems: list[tuple[Device, str]] = []
+    seen: set[str] = set()
+    for device in devices:
+        wanted = [(device.place, device.edits)]
+        if device.path not in seen:
+            seen.add(device.path)
+            wanted.insert(0, ("/containerEdits", device.spec_edits))
+        for place, groups in wanted:
+            for key, entries in groups:
+                kind = edits.kind(key).Edit
+                for index, arguments in enumerate(entries):
+                    pointer = f"{place}/{key}/{index}"
+                    try:
+                        edit, note = kind(*arguments).settle(config)
+                    except Unusable as error:
+                        problems.append((device, error.message))
+                        continue
+                    steps.append(Step(key, edit, device.name, device.path, pointer, note))
+                    problem = edit.preflight() if preflight else ""
+                    if problem:
+                        problems.append((device, problem))
+    if problems:
+        raise _unusable(problems)
+    return steps
+
+
+def _unusable(problems: list[tuple[Device, str]]) -> Unusable:
+    told = []
+    for device in dict.fromkeys(device for device, _ in problems):
+        own = list(dict.fromkeys(problem for other, problem in problems if other == device))
+        more = f" and {len(own) - SHOWN} more" if len(own) > SHOWN else ""
+        told.append(
+            f"device {device.name}: {', '.join(own[:SHOWN])}{more} (spec {device.path},"
+            f" written {_date(device.mtime_ns)})"
+        )
+    return Unusable("; ".join(told))
+
+
+def _date(ns: int) -> str:
+    import time
+
+    return time.strftime("%Y-%m-%d", time.gmtime(ns // 1_000_000_000))
+
+
+def carry_out(steps: Iterable[Step], config: Config) -> list[tuple[Step, list[Effect]]]:
+    """Apply *steps* to *config* kind by kind; return each step with its effects, in that order.
+
+    Raises:
+        BadBundle: a section of *config* is not of the type that the runtime-spec gives it.
+    """
+    by_key: dict[str, list[Step]] = {}
+    for step in steps:
+        by_key.setdefault(step.key, []).append(step)
+    done: list[tuple[Step, list[Effect]]] = []
+    for key in edits.KEYS:
+        if key in by_key:
+            own = by_key[key]
+            effects = edits.kind(key).apply([step.edit for step in own], config)
+            done += zip(own, effects, strict=True)
+    return done
+
+

@@ -1,0 +1,57 @@
+"""Record: a frozen, typed record that costs nothing at start (``dataclasses`` costs 28 ms)."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_: object) -> Any:
+        """Do nothing: the real one is for the type checker only."""
+        return lambda cls: cls
+
+
+@dataclass_transform(frozen_default=True)
+class Record:
+    """A value whose annotated names are its fields, in order; class attributes are defaults."""
+
+    _fields: tuple[str, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        """Add the names annotated in *cls* to the fields it inherits."""
+        cls._fields += tuple(name for name in cls.__annotations__ if name[0] != "_")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        own = self.__dict__
+        own.update(zip(self._fields, args))  # noqa: B905  # 3.10 checks lengths below instead
+        own.update(kwargs)
+        if len(own) != len(self._fields):
+            missing = [name for name in self._fields if not hasattr(self, name)]
+            if missing or len(args) > len(self._fields) or not own.keys() <= {*self._fields}:
+                raise TypeError(f"{type(self).__name__} takes {self._fields}, not {args} {kwargs}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return self.values() == other.values()
+
+    def __hash__(self) -> int:
+        return hash(self.values())
+
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name}={getattr(self, name)!r}" for name in self._fields)
+        return f"{type(self).__name__}({told})"
+
+    def values(self) -> tuple[Any, ...]:
+        """Return the fields' values in the order of the fields."""
+        return tuple(getattr(self, name) for name in self._fields)
+
+    def but(self, **changes: Any) -> Any:
+        """Return a copy in which *changes* hold."""
+        return type(self)(**{**dict(zip(self._fields, self.values(), strict=True)), **changes})

@@ -1,0 +1,54 @@
+"""A failure, said as runc says its own: to the --log file and to standard error (C9)."""
+
+from __future__ import annotations
+
+import posix
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cdi_runc.invocation import Invocation
+
+LIMIT = 1000  # characters; engines show the text in one line
+
+
+def failure(message: str, call: Invocation) -> None:
+    """Tell the engine and the person why the container does not start."""
+    text = _shown(message)
+    try:
+        posix.write(2, f"{text}\n".encode("utf-8", "replace"))
+    except OSError:
+        pass
+    _to_engine("error", text, call)
+
+
+def warning(message: str, call: Invocation) -> None:
+    """Tell the engine's log something that does not keep the container from starting."""
+    _to_engine("warning", _shown(message), call)
+
+
+def _shown(message: str) -> str:
+    text = "cdi-runc: " + " ".join(message.split())
+    return text if len(text) <= LIMIT else f"{text[: LIMIT - 3]}..."
+
+
+def _to_engine(level: str, text: str, call: Invocation) -> None:
+    if not call.log:
+        return
+    import time
+
+    from cdi_runc import files, jsonio
+
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    if call.log_format == "json":
+        line = jsonio.dumps({"level": level, "msg": text, "time": now})
+    else:
+        line = f'time="{now}" level={level} msg='.encode() + jsonio.dumps(text)
+    flags = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC
+    try:
+        fd = posix.open(call.log, flags, 0o600)
+        try:
+            files.write_all(fd, line + b"\n")
+        finally:
+            posix.close(fd)
+    except OSError:
+        pass  # standard error has it

@@ -1,0 +1,112 @@
+"""What the configuration says (C10), compiled so that a create need not read YAML.
+
+The configuration's file is trusted as its owner is: the operator.  The compiled form is trusted
+only if our own user made it and nobody else can write it.
+"""
+
+from __future__ import annotations
+
+import marshal
+import posix
+import sys
+
+from cdi_runc import VERSION, files, paths
+from cdi_runc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Signature = tuple[int, int, int, int, int]
+
+
+STAMP = f"cdi-runc {VERSION} {sys.hexversion:x}"
+"""What compiled files begin with: another version's are not read."""
+
+
+class Settings(Record):
+    """The configuration; each field is the key of that name, or of SECTION_KEY."""
+
+    runtime: tuple[str, ...] = ("runc", "crun")
+    spec_dirs: tuple[str, ...]
+    state_dir: str | None
+    annotations: tuple[str, ...] = ("cdi.k8s.io/",)
+    environment: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+        ("CDI_DEVICES", "", ("", "void", "none")),
+    )
+    """Variable, kind for unqualified names, words that mean no device."""
+    mounts: str = ""
+    audit_file: str
+    audit_required: bool = False
+    audit_env: str = "digest"
+    log_file: str
+    log_level: str = "warning"
+    broken: str = ""
+    """Why the configuration cannot be used, if so; the rest is then a guess (see config.salvage)."""
+
+
+def defaults() -> Settings:
+    """Return what holds where no configuration says otherwise."""
+    logs = paths.logs()
+    return Settings(
+        spec_dirs=paths.spec_dirs(),
+        state_dir=paths.state(),
+        audit_file=f"{logs}/audit.jsonl",
+        log_file=f"{logs}/cdi-runc.log",
+    )
+
+
+def signature(status: posix.stat_result) -> Signature:
+    """Return what changes whenever a file does (C4)."""
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+    )
+
+
+def current() -> Settings:
+    """Return the settings that hold now; ``broken`` says so if the configuration is unusable."""
+    path, named = paths.config()
+    if not named and not paths.exists(path):
+        return defaults()
+    found = compiled(path)
+    if found is None:
+        from cdi_runc.config import compile  # noqa: A004
+
+        found = compile.refresh(path)
+    return found
+
+
+def directory(path: str) -> str | None:
+    """Return where what was compiled from the configuration *path* lies, or None for nowhere."""
+    state = paths.state()
+    return f"{state}/launcher{path}" if state else None
+
+
+def compiled(path: str) -> Settings | None:
+    """Return the compiled settings, if they were made from the file at *path* as it is now."""
+    where = directory(path)
+    if where is None:
+        return None
+    try:
+        made_from, fields = load(f"{where}/settings", 1 << 20)
+        if made_from == (STAMP, signature(posix.stat(path))):
+            return Settings(*fields)
+    except (OSError, ValueError, EOFError, TypeError):
+        pass
+    return None
+
+
+def load(path: str, limit: int) -> Any:
+    """Return what :func:`marshal.dumps` wrote to *path*, if nobody else can have written it.
+
+    Raises:
+        OSError, ValueError, EOFError, TypeError: it is not there, not ours, or damaged.
+    """
+    data, status = files.read(path, limit, posix.O_NOFOLLOW)
+    if status.st_uid != posix.geteuid() or status.st_mode & 0o022:
+        raise ValueError("it is not ours alone")
+    return marshal.loads(data)  # noqa: S302  # written by our own user

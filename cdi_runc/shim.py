@@ -1,0 +1,59 @@
+"""main(): what the launcher starts, and the one place that turns our errors into words."""
+
+from __future__ import annotations
+
+import posix
+
+from cdi_runc import invocation, log, runtime, settings
+from cdi_runc.errors import CdiRuncError, NoRuntime
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+
+def main(argv: Sequence[str]) -> NoReturn:
+    """Prepare the bundle, then become the real runtime.
+
+    *argv* is the shim's path, the launcher's path, and the arguments, which all belong to the real
+    runtime.  With the shim's path alone the configuration is compiled for the launcher.
+    """
+    if len(argv) == 1:
+        settings.current()
+        posix._exit(0)
+    launcher, *arguments = argv[1:]
+    call = invocation.parse(arguments)
+    try:
+        found = settings.current()
+        log.to(found.log_file, found.log_level)
+        if call.command in invocation.EDITED:
+            from cdi_runc import create
+
+            try:
+                path = runtime.find(found.runtime, launcher)
+            except NoRuntime:
+                path = ""
+            create.prepare(call, found, path)
+        path = runtime.find(found.runtime, launcher)
+        runtime.become(path, arguments)
+    except CdiRuncError as error:
+        _fail(str(error), call)
+    except BaseException as error:  # noqa: BLE001  # a traceback must never reach a user
+        _fail(_unexpected(error), call)
+
+
+def _fail(message: str, call: invocation.Invocation) -> NoReturn:
+    from cdi_runc import report
+
+    report.failure(message, call)
+    posix._exit(1)
+
+
+def _unexpected(error: BaseException) -> str:
+    """Put the traceback in our own log, and return one line in its place."""
+    import traceback
+
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    log.unusual("error", "unexpected error", traceback=trace)
+    return f"unexpected {type(error).__name__}: {error}; the log of cdi-runc has the details"

@@ -1,0 +1,1 @@
+"""From spec files to the compiled registry: document -> decode -> check -> compile (cold)."""

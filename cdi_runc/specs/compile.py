@@ -1,0 +1,281 @@
+"""Spec directories -> the compiled registry, parsing only files that changed (C4)."""
+
+from __future__ import annotations
+
+import marshal
+import posix
+import time
+
+from cdi_runc import files, log
+from cdi_runc import registry as hot
+from cdi_runc.bundle import describe
+from cdi_runc.digest import sha256
+from cdi_runc.errors import BadSpec
+from cdi_runc.settings import STAMP, signature
+from cdi_runc.specs import check
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from cdi_runc.settings import Settings, Signature
+
+SIZE_LIMIT = 16 << 20  # bytes of one spec file
+LOCK_SECONDS = 10.0
+# A file written within one tick of the kernel's clock can change again without a new time stamp,
+# so it counts as settled only when its stamps are older than this.
+RACY_NS = 50_000_000
+NEVER: Signature = (0, 0, 0, 0, 0)
+
+
+class _Parts:
+    """The pieces behind the head, and where each one is."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def add(self, piece: bytes) -> tuple[int, int]:
+        place = (self._size, len(piece))
+        self._pieces.append(piece)
+        self._size += len(piece)
+        return place
+
+    def joined(self) -> bytes:
+        return b"".join(self._pieces)
+
+
+def refresh(settings: Settings) -> hot.Registry:
+    """Return the current registry; compile it, and keep it if the state directory allows.
+
+    Only one process compiles; the others wait for it and use what it wrote.
+    """
+    lock = _lock(settings.state_dir)
+    try:
+        previous = None
+        try:
+            previous = hot._open(settings.state_dir)  # noqa: SLF001
+            if previous is not None and previous.is_current(settings.spec_dirs):
+                return previous
+        except (OSError, ValueError, EOFError, TypeError):
+            previous = None
+        data = compiled(settings.spec_dirs, previous)
+        registry = hot.Registry(lambda length, offset: data[offset : offset + length])
+        _tell(registry, previous)
+        if lock is not None:
+            try:
+                files.replace(f"{settings.state_dir}/registry", data)
+            except OSError as error:
+                log.unusual("warning", "registry not kept", reason=describe(error))
+        return registry
+    finally:
+        if lock is not None:
+            posix.close(lock)
+
+
+def _lock(state_dir: str | None) -> int | None:
+    """Return a locked file of the state directory, or None where there is no such directory."""
+    if state_dir is None:
+        return None
+    try:
+        make_private(state_dir)
+        flags = posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
+        fd = posix.open(f"{state_dir}/lock", flags, 0o600)
+    except OSError:
+        return None
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            posix.lockf(fd, posix.F_TLOCK, 0)
+        except OSError:
+            if time.monotonic() > until:
+                posix.close(fd)
+                return None
+            time.sleep(0.005)
+        else:
+            return fd
+
+
+def make_private(directory: str) -> None:
+    """Make *directory*, and what is missing above it, for our own user only.
+
+    Raises:
+        OSError: it cannot be made, or somebody else made it.
+    """
+    parts = directory.split("/")
+    for depth in range(2, len(parts) + 1):
+        try:
+            posix.mkdir("/".join(parts[:depth]), 0o700)
+        except FileExistsError:
+            continue
+        except OSError:
+            if depth == len(parts):
+                raise
+    if not hot.is_ours(posix.lstat(directory)):
+        raise PermissionError(13, f"{directory} is not ours alone")
+
+
+def _tell(registry: hot.Registry, previous: hot.Registry | None) -> None:
+    known = previous.faults if previous is not None else ()
+    for path, why in registry.faults:
+        if (path, why) not in known:
+            log.unusual("warning", "spec file ignored", file=path, reason=why)
+
+
+def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -> bytes:
+    """Return the registry of what lies in *spec_dirs* now, taking over from *previous*."""
+    known = _known(previous)
+    parts = _Parts()
+    directories, found = _list(spec_dirs)
+    head_files: list[tuple[str, Signature | None]] = []
+    summary: list[Any] = []
+    faults: list[tuple[str, str]] = []
+    definitions: dict[str, dict[str, list[tuple[int, Any]]]] = {}
+    for number, (priority, path) in enumerate(found):
+        made_from, entry = _entry(path, known, previous, parts)
+        head_files.append((path, made_from))
+        summary.append(entry)
+        kind, spec_place, devices, fault = entry
+        if fault:
+            faults.append((path, fault))
+        for index, (name, place) in enumerate(devices):
+            definitions.setdefault(kind, {}).setdefault(name, []).append(
+                (priority, (number, index, place, spec_place))
+            )
+    tables = {
+        kind: {name: _winner(entries, head_files) for name, entries in own.items()}
+        for kind, own in definitions.items()
+    }
+    for kind, own in tables.items():
+        for name, winner in own.items():
+            if type(winner[0]) is str:
+                faults.append(
+                    (winner[0], f"device {kind}={name} is defined in {' and '.join(winner)} too")
+                )
+    return _assembled(spec_dirs, directories, head_files, tables, faults, summary, parts)
+
+
+def _assembled(
+    spec_dirs: tuple[str, ...],
+    directories: list[Signature | None],
+    head_files: list[tuple[str, Signature | None]],
+    tables: dict[str, Any],
+    faults: list[tuple[str, str]],
+    summary: list[Any],
+    parts: _Parts,
+) -> bytes:
+    kinds = {kind: parts.add(marshal.dumps(own)) for kind, own in tables.items()}
+    summary_place = parts.add(marshal.dumps(tuple(summary)))
+    head = marshal.dumps(
+        (
+            STAMP,
+            spec_dirs,
+            tuple(directories),
+            tuple(head_files),
+            kinds,
+            tuple(faults),
+            summary_place,
+        )
+    )
+    return b"%0*d" % (hot.PREFIX, len(head)) + head + parts.joined()
+
+
+def _winner(entries: list[tuple[int, Any]], head_files: list[tuple[str, Signature | None]]) -> Any:
+    """Return the one definition in the highest directory, or the paths of those in conflict."""
+    highest = max(priority for priority, _ in entries)
+    top = [entry for priority, entry in entries if priority == highest]
+    return top[0] if len(top) == 1 else tuple(head_files[entry[0]][0] for entry in top)
+
+
+def _list(spec_dirs: tuple[str, ...]) -> tuple[list[Signature | None], list[tuple[int, str]]]:
+    """Return each directory's signature, and each spec file with its directory's rank."""
+    directories: list[Signature | None] = []
+    found: list[tuple[int, str]] = []
+    seen: set[tuple[int, int]] = set()
+    for priority, directory in enumerate(spec_dirs):
+        try:
+            status = posix.stat(directory)
+            directories.append(_settled(signature(status)))
+            if (status.st_dev, status.st_ino) in seen:
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            entries = sorted(posix.listdir(directory))
+        except OSError as error:
+            if len(directories) <= priority:
+                directories.append(None)
+            if not isinstance(error, FileNotFoundError):
+                log.unusual(
+                    "warning", "spec directory ignored", file=directory, reason=describe(error)
+                )
+            continue
+        found += [
+            (priority, f"{directory}/{name}")
+            for name in entries
+            if name.endswith((".json", ".yaml"))
+        ]
+    return directories, [(rank, path) for rank, path in found if not _is_directory(path)]
+
+
+def _is_directory(path: str) -> bool:
+    try:
+        return posix.stat(path).st_mode & 0o170000 == 0o040000
+    except OSError:
+        return False
+
+
+def _settled(found: Signature) -> Signature:
+    newest = max(found[3], found[4])
+    return NEVER if abs(time.time_ns() - newest) < RACY_NS else found
+
+
+def _known(previous: hot.Registry | None) -> dict[str, tuple[Signature | None, Any]]:
+    if previous is None:
+        return {}
+    return {
+        path: (made_from, entry)
+        for (path, made_from), entry in zip(previous.files, previous.summary, strict=True)
+    }
+
+
+def _entry(
+    path: str,
+    known: dict[str, tuple[Signature | None, Any]],
+    previous: hot.Registry | None,
+    parts: _Parts,
+) -> tuple[Signature | None, Any]:
+    """Return a file's signature and its line of the summary: kind, piece, devices, fault."""
+    nothing: tuple[str, None, tuple[()]] = ("", None, ())
+    try:
+        status = posix.stat(path)
+        made_from, was = signature(status), known.get(path)
+        if was is not None and previous is not None and was[0] == made_from:
+            return made_from, _taken_over(was[1], previous, parts)
+        data, status = files.read(path, SIZE_LIMIT)
+        made_from = _settled(signature(status))
+        spec = check.load(data)
+    except OSError as error:
+        return _signature_of(path), (*nothing, describe(error))
+    except (ValueError, BadSpec) as error:
+        return made_from, (*nothing, error.message if isinstance(error, BadSpec) else str(error))
+    spec_place = parts.add(marshal.dumps((sha256(data), spec.version, spec.edits)))
+    devices = tuple((name, parts.add(marshal.dumps(own))) for name, own in spec.devices)
+    return made_from, (spec.kind, spec_place, devices, "")
+
+
+def _signature_of(path: str) -> Signature | None:
+    try:
+        return _settled(signature(posix.stat(path)))
+    except OSError:
+        return None
+
+
+def _taken_over(entry: Any, previous: hot.Registry, parts: _Parts) -> Any:
+    kind, spec_place, devices, fault = entry
+    if fault:
+        return entry
+    return (
+        kind,
+        parts.add(previous.raw(spec_place)),
+        tuple((name, parts.add(previous.raw(place))) for name, place in devices),
+        "",
+    )

@@ -1,0 +1,83 @@
+"""Spec files read as the reference reads them: bytes -> plain values.
+
+The reference (sigs.k8s.io/yaml 1.3.0 over go-yaml 2) reads YAML 1.1 scalars, refuses a key given
+twice, takes the first document only, and reads a .json file as YAML.  PyYAML's own resolver
+differs (``0o17``, ``1e3``, ``y``, ``1:30``, dates), so scalars are resolved here.
+
+JSON without escapes means the same in both languages, and is read by the C scanner: no YAML is
+loaded for it.
+"""
+
+from __future__ import annotations
+
+from cdi_runc import jsonio
+from cdi_runc.errors import BadSpec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# An alias may repeat what it refers to, but not without measure ("billion laughs").
+EXPANSION_LIMIT = 1_000_000
+DEPTH_LIMIT = 1_000
+
+
+class _NotPlain(Exception):
+    """The text is not the JSON that may be read without YAML."""
+
+
+def read(data: bytes) -> Any:
+    """Return the value of the first document in *data*; None if there is none.
+
+    Raises:
+        BadSpec: *data* cannot be read; the message gives the line.
+    """
+    if data[:1] in (b"{", b"[") and b"\\" not in data:
+        try:
+            return _read_json(data)
+        except (_NotPlain, ValueError, RecursionError):
+            pass
+    return _read_yaml(data)
+
+
+def _read_json(data: bytes) -> Any:
+    import _json
+
+    class Rules(jsonio._Rules):  # noqa: SLF001
+        object_pairs_hook = staticmethod(_unique)
+        parse_float = staticmethod(float)
+        parse_int = staticmethod(int)
+
+    text = data.decode().strip(" \t\r\n")
+    try:
+        value, end = _json.make_scanner(Rules)(text, 0)
+    except (StopIteration, SystemError, AttributeError, TypeError):
+        raise _NotPlain from None
+    if end != len(text):
+        raise _NotPlain
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs) or "<<" in found:
+        raise _NotPlain
+    return found
+
+
+def _read_yaml(data: bytes) -> Any:
+    from cdi_runc.specs import yaml_nodes
+
+    root = yaml_nodes.compose(data)
+    return None if root is None else yaml_nodes.Construction().value(root)
+
+
+def locate(data: bytes, pointer: str) -> tuple[int, int] | None:
+    """Return line and column (from 1) of what *pointer* leads to, or of the nearest above it."""
+    from cdi_runc.specs import yaml_nodes
+
+    try:
+        root = yaml_nodes.compose(data)
+    except BadSpec:
+        return None
+    return None if root is None else yaml_nodes.locate(root, pointer)

@@ -1,0 +1,270 @@
+"""YAML through libyaml's composer: nodes with places, and values as go-yaml 2 resolves them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import yaml
+
+from cdi_runc.errors import BadSpec
+from cdi_runc.specs import document
+
+try:
+    from yaml import CParser as _Parser
+except ImportError:  # PyYAML built without libyaml: slower, the same nodes
+    _Parser = None  # type: ignore[assignment,misc]
+
+_PLAIN, _QUOTED = "plain", "quoted"
+
+
+class _Resolver:
+    """Says only how a scalar was written; its meaning is ours to find."""
+
+    def __init__(self) -> None:
+        pass
+
+    def resolve(self, kind: type, value: str, implicit: Any) -> str:
+        if kind is not yaml.ScalarNode:
+            return "collection"
+        return _PLAIN if implicit and implicit[0] else _QUOTED
+
+    def descend_resolver(self, *_: object) -> None:
+        pass
+
+    def ascend_resolver(self) -> None:
+        pass
+
+
+if _Parser is not None:
+
+    class _Composer(_Resolver, _Parser):
+        def __init__(self, data: bytes) -> None:
+            _Parser.__init__(self, data)
+
+else:
+    from yaml.composer import Composer
+    from yaml.parser import Parser
+    from yaml.reader import Reader
+    from yaml.scanner import Scanner
+
+    class _Composer(  # type: ignore[no-redef]
+        _Resolver, Reader, Scanner, Parser, Composer
+    ):
+        def __init__(self, data: bytes) -> None:
+            Reader.__init__(self, data)
+            Scanner.__init__(self)
+            Parser.__init__(self)
+            Composer.__init__(self)
+
+
+def compose(data: bytes) -> Any:
+    """Return the root node of the first document in *data*, or None.
+
+    Raises:
+        BadSpec: *data* is not YAML; the message gives line and column.
+    """
+    try:
+        loader = _Composer(_without_tabs(data))
+        return loader.get_node() if loader.check_node() else None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        told = " ".join(filter(None, (error.context, error.problem)))
+        raise BadSpec(f"{where}not YAML: {told}") from error
+    except (yaml.YAMLError, UnicodeError) as error:
+        raise BadSpec(f"not YAML: {str(error).splitlines()[0]}") from error
+    except RecursionError:
+        raise BadSpec("nested too deeply") from None
+
+
+def _without_tabs(data: bytes) -> bytes:
+    # go-yaml allows tabs between the tokens of a flow collection, PyYAML does not.  In JSON text
+    # a tab can only stand between tokens, so blanks in their place change nothing, columns
+    # included.
+    if b"\t" in data and data.lstrip()[:1] in (b"{", b"["):
+        import json
+
+        try:
+            json.JSONDecoder().raw_decode(data.decode().lstrip())
+        except (ValueError, RecursionError):
+            return data
+        return data.replace(b"\t", b" ")
+    return data
+
+
+_INTEGER = re.compile(r"[-+]?(0[bB][01_]+|0[oO][0-7_]+|0[xX][0-9a-fA-F_]+|[0-9][0-9_]*)")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_WORDS: dict[str, object] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys("y Y yes Yes YES true True TRUE on On ON".split(), True),
+    **dict.fromkeys("n N no No NO false False FALSE off Off OFF".split(), False),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
+}
+
+
+def scalar(text: str) -> object:
+    """Return what the plain scalar *text* stands for, as go-yaml 2 resolves it."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in "+-.0123456789":
+        return text
+    if _INTEGER.fullmatch(text):
+        number = _integer(text.replace("_", ""))
+        if number is not None:
+            return number
+    if _FLOAT.fullmatch(text.replace("_", "")):
+        return float(text.replace("_", ""))
+    return text
+
+
+def _integer(digits: str) -> int | None:
+    sign = -1 if digits[0] == "-" else 1
+    digits = digits.lstrip("+-")
+    prefix = digits[:2].lower()
+    base = {"0x": 16, "0b": 2, "0o": 8}.get(prefix)
+    if base is not None:
+        digits = digits[2:]
+    elif digits[:1] == "0" and len(digits) > 1:
+        base, digits = 8, digits[1:]
+    else:
+        base = 10
+    try:
+        number = sign * int(digits, base)
+    except ValueError:  # 0888 is no octal number; go-yaml reads it as a float
+        return None
+    return number if -(1 << 63) <= number < 1 << 64 else None
+
+
+class Construction:
+    """Turns nodes into plain values: dict, list, str, int, float, bool, None."""
+
+    def __init__(self) -> None:
+        self._done: dict[int, tuple[Any, int]] = {}
+        self._open: set[int] = set()
+
+    def value(self, node: Any) -> Any:
+        """Return *node*'s value.
+
+        Raises:
+            BadSpec: a key is given twice or is no text, or an alias expands without measure.
+        """
+        try:
+            return self._value(node)[0]
+        except RecursionError:
+            raise BadSpec("nested too deeply") from None
+
+    def _value(self, node: Any) -> tuple[Any, int]:
+        """Return the value, and how many values it holds when aliases are written out."""
+        key = id(node)
+        if key in self._done:
+            return self._done[key]
+        if key in self._open:
+            raise BadSpec(f"{_at(node)}: an alias refers to what holds it")
+        if isinstance(node, yaml.ScalarNode):
+            return (scalar(node.value) if node.tag == _PLAIN else _tagged(node)), 1
+        self._open.add(key)
+        if isinstance(node, yaml.SequenceNode):
+            result, size = self._sequence(node)
+        else:
+            result, size = self._mapping(node)
+        self._open.discard(key)
+        if size > document.EXPANSION_LIMIT:
+            raise BadSpec(f"{_at(node)}: aliases expand to more than a million values")
+        self._done[key] = result, size
+        return result, size
+
+    def _sequence(self, node: Any) -> tuple[list[Any], int]:
+        values, total = [], 1
+        for entry in node.value:
+            value, size = self._value(entry)
+            values.append(value)
+            total += size
+        return values, total
+
+    def _mapping(self, node: Any) -> tuple[dict[str, Any], int]:
+        result: dict[str, Any] = {}
+        places: dict[str, Any] = {}
+        total = 1
+        for key_node, value_node in _pairs(node):
+            key = _key(key_node)
+            if key in places:
+                raise BadSpec(
+                    f"{_at(key_node)}: key {key!r} is given twice, first in line"
+                    f" {places[key].start_mark.line + 1}"
+                )
+            places[key] = key_node
+            result[key], size = self._value(value_node)
+            total += size
+        return result, total
+
+
+def _tagged(node: Any) -> Any:
+    """Return the value of a scalar that is quoted, or has a tag of its own."""
+    short = node.tag.removeprefix("tag:yaml.org,2002:")
+    if node.tag == _QUOTED or short == "str":
+        return node.value
+    if short == node.tag:  # an unknown tag is ignored
+        return node.value if node.style else scalar(node.value)
+    value = scalar(node.value)
+    if short == "float" and isinstance(value, int):
+        return float(value)
+    if short == "binary":
+        import base64
+
+        try:
+            return base64.b64decode(node.value).decode()
+        except ValueError:
+            raise BadSpec(f"{_at(node)}: !!binary value is not base64") from None
+    return value
+
+
+def _pairs(node: Any, depth: int = 0) -> Any:
+    """Yield the pairs of a mapping, those of merge keys in the place of the merge key."""
+    if depth > document.DEPTH_LIMIT:
+        raise BadSpec(f"{_at(node)}: an alias refers to what holds it")
+    for key_node, value_node in node.value:
+        if isinstance(key_node, yaml.ScalarNode) and key_node.value == "<<" and not key_node.style:
+            merged = value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
+            for one in merged:
+                if not isinstance(one, yaml.MappingNode):
+                    raise BadSpec(f"{_at(one)}: a merge key takes mappings only")
+                yield from _pairs(one, depth + 1)
+        else:
+            yield key_node, value_node
+
+
+def _key(node: Any) -> str:
+    if not isinstance(node, yaml.ScalarNode):
+        raise BadSpec(f"{_at(node)}: a key must be text")
+    value = scalar(node.value) if node.tag == _PLAIN else node.value
+    from cdi_runc.specs.decode import as_text
+
+    text = as_text(value)
+    if text is None or value is None:
+        raise BadSpec(f"{_at(node)}: a key must be text")
+    return text
+
+
+def _at(node: Any) -> str:
+    return f"line {node.start_mark.line + 1}, column {node.start_mark.column + 1}"
+
+
+def locate(root: Any, pointer: str) -> tuple[int, int]:
+    """Return line and column (from 1) of what *pointer* leads to, or of the nearest above it."""
+    node = place = root
+    for part in pointer.split("/")[1:]:
+        found = None
+        if isinstance(node, yaml.MappingNode):
+            wanted = part.replace("~1", "/").replace("~0", "~").lower()
+            for key_node, value_node in _pairs(node):
+                if str(getattr(key_node, "value", "")).lower() == wanted:
+                    place, found = key_node, value_node
+        elif isinstance(node, yaml.SequenceNode) and part.isdigit() and int(part) < len(node.value):
+            place = found = node.value[int(part)]
+        if found is None:
+            break
+        node = found
+    return place.start_mark.line + 1, place.start_mark.column + 1
