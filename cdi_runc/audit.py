@@ -9,7 +9,7 @@ import posix
 import sys
 import time
 
-from cdi_runc import VERSION, jsonio, log
+from cdi_runc import VERSION, files, jsonio
 from cdi_runc.digest import sha256
 from cdi_runc.errors import AuditRefused
 
@@ -95,31 +95,33 @@ class Record:
     def edits(self, done: Iterable[tuple[Step, list[Effect]]]) -> None:
         """Note every effect of every edit, in the order in which they happened."""
         told = self.content["edits"]
-        setters: dict[bytes, str] = {}
+        setters: dict[int, str] = {}  # what an earlier device put there is the same object
         for step, effects in done:
-            for effect in effects:
-                before, after = effect.before, effect.after
-                setter = setters.get(_key(step.key, before)) if before is not None else None
-                if effect.action == "replaced" and effect.where != "/mounts":
-                    self._conflict(step, effect, setter)
-                if after is not None:
-                    setters[_key(step.key, after)] = step.device
-                told.append(
-                    {
-                        "kind": step.key,
-                        "action": effect.action,
-                        "where": effect.where,
-                        **({"was": effect.was} if effect.was else {}),
-                        "before": self._shown(before, after, setter),
-                        "after": self._shown(after, after, setter)
-                        if effect.action != "kept"
-                        else self._shown(after, None, setter),
-                        "device": step.device,
-                        "spec": step.spec,
-                        "pointer": step.pointer,
-                        **({"note": step.note} if step.note else {}),
-                    }
-                )
+            for number, effect in enumerate(effects, 1):
+                before, after, action = effect.before, effect.after, effect.action
+                setter = None
+                if before is not None and action != "already present":
+                    setter = setters.get(id(before))
+                    if action == "replaced" and effect.where != "/mounts":
+                        self._conflict(step, effect, setter)
+                    before = self._shown(before, setter)
+                    after = before if action == "kept" else after
+                setters[id(effect.after)] = step.device
+                edit = {
+                    "kind": step.key,
+                    "action": action,
+                    "where": effect.where,
+                    "before": before,
+                    "after": after,
+                    "device": step.device,
+                    "spec": step.spec,
+                    "pointer": step.pointer,
+                }
+                if effect.was:
+                    edit["was"] = effect.was
+                if step.note and number == len(effects):
+                    edit["note"] = step.note
+                told.append(edit)
 
     def _conflict(self, step: Step, effect: Effect, setter: str | None) -> None:
         if effect.before is not None:
@@ -129,17 +131,19 @@ class Record:
                     "where": effect.where,
                     "device": step.device,
                     "against": setter or "container",
-                    "before": self._shown(effect.before, effect.after, setter),
+                    "before": self._shown(effect.before, setter),
                     "after": effect.after,
                     "decision": "cdi",
                 }
             )
 
-    def _shown(self, value: object, cdi: object, setter: str | None) -> object:
-        """Return *value*; a variable's value that is not CDI's only as a digest."""
-        # Only env has text as its values; what the container's own configuration says there can
-        # be a secret.
-        if type(value) is not str or value == cdi or setter or self._settings.audit_env == "plain":
+    def _shown(self, value: object, setter: str | None) -> object:
+        """Return *value*; where it is a variable that no device set, its value as a digest.
+
+        Only env has text as its values, and what the container's own configuration says there
+        can be a secret.
+        """
+        if type(value) is not str or setter or self._settings.audit_env == "plain":
             return value
         name, equals, secret = value.partition("=")
         return f"{name}{equals}sha256:{sha256(secret.encode('utf-8', 'surrogatepass'))}"
@@ -162,17 +166,13 @@ class Record:
         content["duration_ms"] = (time.monotonic_ns() - self._started) // 10_000 / 100
         path = self._settings.audit_file
         try:
-            log.append(path, jsonio.dumps(content) + b"\n", 0o640)
+            files.append(path, jsonio.dumps(content) + b"\n", 0o640)
         except OSError as problem:
             if self._settings.audit_required:
                 raise AuditRefused(
                     f"the audit record cannot be written to {path}: {problem.strerror}"
                 ) from problem
             raise
-
-
-def _key(kind: str, value: object) -> bytes:
-    return kind.encode() + jsonio.dumps(value)
 
 
 def _time(ns: int) -> str:

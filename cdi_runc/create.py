@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdi_runc import audit, jsonio, plan, registry, report, requests
+from cdi_runc import audit, jsonio, plan, registry, requests
 from cdi_runc.bundle import Bundle, describe
 from cdi_runc.errors import BadBundle, BadConfiguration, CdiRuncError
 
@@ -58,4 +58,6 @@ def _append(record: audit.Record, call: Invocation, result: str, error: str = ""
     try:
         record.append(result, error)
     except OSError as problem:
+        from cdi_runc import report
+
         report.warning(f"audit record not written: {describe(problem)}", call)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 try:
-    from _sha256 import sha256 as _new  # 3.10, 3.11
+    from _sha256 import sha256 as _new  # type: ignore[import-not-found,unused-ignore]  # 3.11
 except ImportError:
-    from _sha2 import sha256 as _new  # 3.12 and later
+    from _sha2 import sha256 as _new  # type: ignore[import-not-found,no-redef,unused-ignore]
 
 
 def sha256(data: bytes) -> str:

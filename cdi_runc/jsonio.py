@@ -47,19 +47,34 @@ def _constant(text: str) -> object:
     raise ValueError(f"{text} is not JSON")
 
 
-class _Rules:
+class Rules:
     """What the C scanner asks its context for; the same names as json.JSONDecoder has."""
 
     strict = True
     object_hook = None
-    object_pairs_hook = None
-    parse_float = staticmethod(_float)
-    parse_int = staticmethod(_integer)
+    object_pairs_hook: Any = None
+    parse_float: Any = staticmethod(_float)
+    parse_int: Any = staticmethod(_integer)
     parse_constant = staticmethod(_constant)
-    memo: dict[str, str] = {}  # noqa: RUF012
+    memo: dict[str, str] = {}  # noqa: RUF012  # the scanner clears it after each use
 
 
-_SPACE = " \t\n\r"
+def scan(text: str, rules: Any) -> Any:
+    """Return the value that the whole of *text* stands for.
+
+    Raises:
+        ValueError: it is not JSON; without any words, see above.
+    """
+    try:
+        value, end = _json.make_scanner(rules)(text, 0)
+    except (StopIteration, SystemError, AttributeError, TypeError, RecursionError):
+        raise ValueError from None
+    if end != len(text):
+        raise ValueError
+    return value
+
+
+SPACE = " \t\n\r"
 
 
 def loads(data: bytes) -> Any:
@@ -70,18 +85,13 @@ def loads(data: bytes) -> Any:
     """
     text = data.decode()
     try:
-        stripped = text.strip(_SPACE)
-        value, end = _json.make_scanner(_Rules)(stripped, 0)
-        if end == len(stripped):
-            return value
-    except (StopIteration, SystemError, ValueError, AttributeError, TypeError, RecursionError):
+        return scan(text.strip(SPACE), Rules)
+    except ValueError:
         pass
     import json  # noqa: TID251
 
     try:
-        return json.loads(
-            text, parse_float=_float, parse_int=_integer, parse_constant=_constant
-        )
+        return json.loads(text, parse_float=_float, parse_int=_integer, parse_constant=_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

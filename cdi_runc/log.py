@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import posix
+from cdi_runc import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from cdi_runc.settings import Settings
+
 LEVELS = ("debug", "info", "warning", "error")
-_to: list[tuple[str, str]] = []
 
 
-def to(path: str, level: str) -> None:
-    """Send what follows to the file *path*, from *level* on.  Without a call nothing is written."""
-    _to[:] = [(path, level)]
-
-
-def unusual(level: str, event: str, **facts: Any) -> None:
+def unusual(settings: Settings, level: str, event: str, **facts: Any) -> None:
     """Log *event*.  Never fails: a log that cannot be written must not keep a container down."""
-    if not _to or LEVELS.index(level) < LEVELS.index(_to[0][1]):
+    if LEVELS.index(level) < LEVELS.index(settings.log_level):
         return
     try:
-        line = _line(level, event, facts)
-        append(_to[0][0], line, 0o640)
+        files.append(settings.log_file, _line(level, event, facts), 0o640)
     except OSError:
         pass
 
@@ -56,44 +51,3 @@ def _line(level: str, event: str, facts: dict[str, Any]) -> bytes:
     )
     getattr(logger, level)(event, **facts)
     return f"{lines[0]}\n".encode()
-
-
-def append(path: str, line: bytes, mode: int) -> None:
-    """Append *line* to the file *path* whole, or not at all.
-
-    The lock keeps a line that a full disk cut short from being followed by another's.
-
-    Raises:
-        OSError: nothing of *line* is in the file.
-    """
-    flags = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC
-    flags |= posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_NOCTTY
-    try:
-        fd = posix.open(path, flags, mode)
-    except FileNotFoundError:
-        _make_directories(path.rpartition("/")[0])
-        fd = posix.open(path, flags, mode)
-    try:
-        if posix.fstat(fd).st_mode & 0o170000 != 0o100000:
-            raise OSError(22, "it is not a regular file")
-        posix.lockf(fd, posix.F_LOCK, 0)
-        size = posix.fstat(fd).st_size
-        try:
-            written = posix.write(fd, line)
-            while written < len(line):
-                written += posix.write(fd, line[written:])
-        except OSError:
-            posix.ftruncate(fd, size)
-            raise
-    finally:
-        posix.close(fd)
-
-
-def _make_directories(directory: str) -> None:
-    parts = directory.split("/")
-    for depth in range(2, len(parts) + 1):
-        try:
-            posix.mkdir("/".join(parts[:depth]), 0o750)
-        except OSError:
-            if depth == len(parts):
-                raise

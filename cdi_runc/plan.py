@@ -47,17 +47,18 @@ def build(devices: Sequence[Device], config: Config, *, preflight: bool = True) 
         if device.path not in seen:
             seen.add(device.path)
             wanted.insert(0, ("/containerEdits", device.spec_edits))
+        name, path = device.name, device.path
         for place, groups in wanted:
             for key, entries in groups:
                 kind = edits.kind(key).Edit
                 for index, arguments in enumerate(entries):
-                    pointer = f"{place}/{key}/{index}"
                     try:
                         edit, note = kind(*arguments).settle(config)
                     except Unusable as error:
                         problems.append((device, error.message))
                         continue
-                    steps.append(Step(key, edit, device.name, device.path, pointer, note))
+                    pointer = f"{place}/{key}/{index}"
+                    steps.append(Step(key, edit, name, path, pointer, note))
                     problem = edit.preflight() if preflight else ""
                     if problem:
                         problems.append((device, problem))
@@ -100,5 +101,3 @@ def carry_out(steps: Iterable[Step], config: Config) -> list[tuple[Step, list[Ef
             effects = edits.kind(key).apply([step.edit for step in own], config)
             done += zip(own, effects, strict=True)
     return done
-
-

@@ -25,13 +25,16 @@ class Record:
         cls._fields += tuple(name for name in cls.__annotations__ if name[0] != "_")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        own = self.__dict__
-        own.update(zip(self._fields, args))  # noqa: B905  # 3.10 checks lengths below instead
+        self.__dict__.update(zip(self._fields, args))  # noqa: B905  # lengths are compared below
+        if kwargs or len(args) != len(self._fields):
+            self._complete(args, kwargs)
+
+    def _complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        own, fields = self.__dict__, self._fields
         own.update(kwargs)
-        if len(own) != len(self._fields):
-            missing = [name for name in self._fields if not hasattr(self, name)]
-            if missing or len(args) > len(self._fields) or not own.keys() <= {*self._fields}:
-                raise TypeError(f"{type(self).__name__} takes {self._fields}, not {args} {kwargs}")
+        missing = [name for name in fields if name not in own and not hasattr(self, name)]
+        if missing or len(args) > len(fields) or not own.keys() <= {*fields}:
+            raise TypeError(f"{type(self).__name__} takes {fields}, not {args} {kwargs}")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")

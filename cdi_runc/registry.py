@@ -50,6 +50,7 @@ class Registry:
         """
         length = int(read(PREFIX, 0))
         self._read = read
+        self._kept: dict[tuple[int, int], Any] = {}
         self._start = PREFIX + length
         (
             stamp,
@@ -72,7 +73,9 @@ class Registry:
 
     def piece(self, place: tuple[int, int]) -> Any:
         """Return the value kept at *place*, an offset behind the head and a length."""
-        return marshal.loads(self.raw(place))
+        if place not in self._kept:
+            self._kept[place] = marshal.loads(self.raw(place))
+        return self._kept[place]
 
     def raw(self, place: tuple[int, int]) -> bytes:
         """Return the bytes at *place*."""
@@ -94,6 +97,12 @@ class Registry:
             if _signature(path) != was:
                 return False
         return True
+
+    def names(self) -> list[str]:
+        """Return the qualified names of all devices, sorted, those in conflict included."""
+        return sorted(
+            f"{kind}={name}" for kind, place in self._kinds.items() for name in self.piece(place)
+        )
 
     def find(self, name: str) -> Device | None:
         """Return the device of that qualified name; None if it cannot be resolved."""

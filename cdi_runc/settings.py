@@ -27,22 +27,22 @@ STAMP = f"cdi-runc {VERSION} {sys.hexversion:x}"
 class Settings(Record):
     """The configuration; each field is the key of that name, or of SECTION_KEY."""
 
-    runtime: tuple[str, ...] = ("runc", "crun")
     spec_dirs: tuple[str, ...]
     state_dir: str | None
+    audit_file: str
+    log_file: str
+    runtime: tuple[str, ...] = ("runc", "crun")
     annotations: tuple[str, ...] = ("cdi.k8s.io/",)
     environment: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ("CDI_DEVICES", "", ("", "void", "none")),
     )
     """Variable, kind for unqualified names, words that mean no device."""
     mounts: str = ""
-    audit_file: str
     audit_required: bool = False
     audit_env: str = "digest"
-    log_file: str
     log_level: str = "warning"
     broken: str = ""
-    """Why the configuration cannot be used, if so; the rest is then a guess (see config.salvage)."""
+    """Why the configuration cannot be used, if so; the rest is then a guess (config.salvage)."""
 
 
 def defaults() -> Settings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posix
 
-from cdi_runc import invocation, log, runtime, settings
+from cdi_runc import invocation, runtime, settings
 from cdi_runc.errors import CdiRuncError, NoRuntime
 
 TYPE_CHECKING = False
@@ -26,7 +26,6 @@ def main(argv: Sequence[str]) -> NoReturn:
     call = invocation.parse(arguments)
     try:
         found = settings.current()
-        log.to(found.log_file, found.log_level)
         if call.command in invocation.EDITED:
             from cdi_runc import create
 
@@ -54,6 +53,12 @@ def _unexpected(error: BaseException) -> str:
     """Put the traceback in our own log, and return one line in its place."""
     import traceback
 
+    from cdi_runc import log
+
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    log.unusual("error", "unexpected error", traceback=trace)
+    try:
+        found = settings.current()
+    except Exception:  # noqa: BLE001  # the defaults will do for telling
+        found = settings.defaults()
+    log.unusual(found, "error", "unexpected error", traceback=trace)
     return f"unexpected {type(error).__name__}: {error}; the log of cdi-runc has the details"

@@ -170,10 +170,10 @@ def _without(
                 f"dockerd (pid {daemon.pid}) was started with --{flag} for {name!r}",
                 cure="take that from its unit file, and restart it",
             )
-    path = _path(values, name)
-    if path is None or (args.runtime_path and path != args.runtime_path):
+    path, is_default = _path(values, name), values.get("default-runtime") == name
+    if (path is None and not is_default) or (args.runtime_path and path != args.runtime_path):
         return file.text
-    if args.unless_default and values.get("default-runtime") == name:
+    if args.unless_default and is_default and not args.force:
         raise CdiRuncError(
             f"{name!r} is Docker's default runtime ({file.named})",
             cure="set another default-runtime first, or use --force",
@@ -196,16 +196,10 @@ def _carry_out(
 ) -> list[str]:
     """Write and reload; put back what was there if Docker does not take it up."""
     wanted = daemon_json.read(text)
-    is_current = client is None or _agrees(client.info(), wanted, name)
-    if text == file.text and is_current:
+    if text == file.text and (not client or _agrees(client.info(), wanted, name)):
         return [f"{file.named}: nothing to change"]
-    backed_up = False
-    if text != file.text:
-        backed_up = file.back_up(name)
-        file.write(text)
     told = _told(file, wanted, name)
-    if backed_up:
-        told.append(f"Backup: {file.backup}")
+    backed_up = text not in (None, file.text) and file.back_up(name)
     if client:
         reason = _reload(client, file, text, name)
         if reason:
@@ -217,29 +211,42 @@ def _carry_out(
                 cure="dockerd's log says why: journalctl -u docker",
             )
         told.append(f"Docker (pid {client.daemon.pid}) has taken it up.")
+    else:
+        file.write(text)
+    if file.drop_backup(text):
+        told.append(f"It is as it was before cdi-runc, so {file.backup} is gone too.")
+    elif backed_up:
+        told.append(f"Backup: {file.backup}")
     return told
 
 
 def _reload(client: dockerd.Client, file: DaemonFile, text: str | None, name: str) -> str:
     """Bring *file* and the daemon to *text*, and return what went wrong."""
     wanted = daemon_json.read(text)
+    reason = ""
     try:
-        is_ours = client.info()["DefaultRuntime"] == name
-        file.write(daemon_json.spelled_out(text, default=is_ours))
-        if client.reload(lambda info: _agrees(info, wanted, name)):
-            return ""
-        return f"Docker (pid {client.daemon.pid}) did not take it up in {dockerd.PATIENCE:.0f} s"
-    except (CdiRuncError, ProcessLookupError) as error:
-        return str(error)
+        is_default = client.info()["DefaultRuntime"] == name
+        file.write(daemon_json.spelled_out(text, default=is_default))
+        if not client.reload(lambda info: _agrees(info, wanted, name)):
+            reason = (
+                f"Docker (pid {client.daemon.pid}) did not take it up in {dockerd.PATIENCE:.0f} s"
+            )
+    except CdiRuncError as error:
+        reason = error.message
+    except ProcessLookupError:
+        reason = f"Docker (pid {client.daemon.pid}) has ended"
     finally:
         file.write(text)
+    return reason
 
 
 def _agrees(info: dict[str, Any], values: dict[str, Any], name: str) -> bool:
     """Tell whether the daemon does with the runtime *name* what its file says."""
-    listed = info["Runtimes"].get(name, {}).get("path")
-    is_default = info["DefaultRuntime"] == name
-    return listed == _path(values, name) and is_default == (values.get("default-runtime") == name)
+    listed = info["Runtimes"].get(name, {}).get("path") or None
+    is_default, shall_be = (
+        d == name for d in (info["DefaultRuntime"], values.get("default-runtime"))
+    )
+    return bool(listed == _path(values, name) and is_default == shall_be)
 
 
 def _path(values: dict[str, Any], name: str) -> str | None:

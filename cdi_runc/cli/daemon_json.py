@@ -80,6 +80,17 @@ class DaemonFile(Record):
         files.replace(self.backup, self.text.encode(), self.status)
         return True
 
+    def drop_backup(self, text: str | None) -> bool:
+        """Remove the backup if *text* is what it says, and tell whether."""
+        try:
+            with open(self.backup, "rb") as backup:
+                if text is None or backup.read() != text.encode():
+                    return False
+        except FileNotFoundError:
+            return False
+        os.unlink(self.backup)
+        return True
+
 
 def added(text: str | None, name: str, path: str, set_default: bool) -> str:
     """Return *text* with the runtime *name*, whose program is *path*."""
@@ -100,12 +111,16 @@ def added(text: str | None, name: str, path: str, set_default: bool) -> str:
 def removed(file: DaemonFile, name: str) -> str | None:
     """Return the text of *file* without what we added to it; None if there was no file."""
     text = file.text or ""
-    runtimes = read(text)["runtimes"]
-    before = DaemonFile.load(file.backup)
-    earlier = read(before.text)
-    text = drop(text, ("runtimes", name))
-    if runtimes.keys() == {name} and "runtimes" not in earlier:
-        text = drop(text, ("runtimes",))
+    runtimes = read(text).get("runtimes", {})
+    try:
+        before = DaemonFile.load(file.backup)
+        earlier = read(before.text)
+    except BadDaemonJson as error:
+        raise BadDaemonJson(f"its backup {file.backup} is no use: {error.message}") from None
+    if name in runtimes:
+        text = drop(text, ("runtimes", name))
+        if len(runtimes) == 1 and "runtimes" not in earlier:
+            text = drop(text, ("runtimes",))
     if read(text).get("default-runtime") == name:
         default = earlier.get("default-runtime")
         if default != name and (default == STOCK or default in runtimes):
@@ -144,6 +159,7 @@ def read(text: str | None) -> dict[str, Any]:
     Raises:
         BadDaemonJson: it is not one strict JSON object, or we could not tell what Docker makes
             of it.
+
     """
     body = (text or "").removeprefix(_BOM)
     if not body.strip():
@@ -236,7 +252,8 @@ def _members(text: str) -> Iterator[Member]:
 
     def walk(token: re.Match[str], key: Key) -> Generator[Member, None, int]:
         if token[0] in ("NaN", "Infinity", "-Infinity"):
-            raise json.JSONDecodeError(f"{token[0]} is not JSON", text, token.start())
+            reason = f"the value {token[0]}, which JSON does not have"
+            raise json.JSONDecodeError(reason, text, token.start())
         if token[0] not in ("{", "["):
             return token.end()
         is_object = token[0] == "{"
@@ -273,4 +290,4 @@ def _explained(error: json.JSONDecodeError) -> str:
         return "a comma before the end"
     if error.msg == "Extra data":
         return "something follows after the end of the object"
-    return error.msg[:1].lower() + error.msg[1:]
+    return error.msg[:1].lower() + error.msg[1:].removesuffix(" at")

@@ -11,7 +11,7 @@ import importlib
 import os
 import sys
 
-from cdi_runc import VERSION
+from cdi_runc import VERSION, log, settings
 from cdi_runc.errors import CdiRuncError
 
 TYPE_CHECKING = False
@@ -69,8 +69,8 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that *arguments* (or argv) name, and return the exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    args = parser_for(arguments).parse_args(arguments)
     try:
+        args = parser_for(arguments).parse_args(arguments)
         code: int = args.run(args)
         sys.stdout.flush()
     except CdiRuncError as error:
@@ -82,12 +82,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except Exception as error:  # noqa: BLE001  # a traceback must never reach a user
+        return _fail(_unexpected(error))
     return code
 
 
 def _fail(text: str) -> int:
     print(f"cdictl: {text}", file=sys.stderr)
     return 1
+
+
+def _unexpected(error: Exception) -> str:
+    """Put the traceback in our own log, and return one line in its place."""
+    import traceback
+
+    known = settings.defaults()
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    log.unusual(known, "error", "unexpected error", traceback=trace)
+    return f"unexpected {type(error).__name__}: {error}; the details are in {known.log_file}"
 
 
 if __name__ == "__main__":

@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 # busybox compares time stamps by the second, so a configuration this young may change unseen.
 YOUNG_NS = 2_000_000_000
 
+# JSON may write a character as an escape, so an escape that could spell a letter, a digit or one
+# of ``-./=`` counts as a match (Go's own \\u003c, \\u003e and \\u0026 can not).
+ESCAPES = (
+    *(f"\\u00{number:02x}" for number in b"-./="),
+    *(f"\\u00{number:02X}" for number in b"-./="),
+    *(f"\\u003{digit}" for digit in range(10)),
+    *(f"\\u00{digit}" for digit in range(4, 8)),
+    "\\/",
+)
+
 
 def refresh(path: str) -> Settings:
     """Read the configuration at *path*, keep what was compiled from it, and return it.
@@ -32,8 +42,7 @@ def refresh(path: str) -> Settings:
         found = load.read(path)
     except BadConfiguration as error:
         found = salvage.guess(path, error.message)
-        log.to(found.log_file, found.log_level)
-        log.unusual("error", "configuration ignored", file=path, reason=error.message)
+        log.unusual(found, "error", "configuration ignored", file=path, reason=error.message)
     except OSError as error:
         found = salvage.guess(path, f"cannot read the configuration {path}: {describe(error)}")
     if status is not None:
@@ -58,22 +67,13 @@ def _keep(path: str, found: Settings, status: posix.stat_result) -> None:
         stamp = status.st_mtime_ns - (YOUNG_NS if young else 0)
         files.replace(f"{where}/patterns", patterns(found), mtime_ns=stamp)
     except OSError as error:
-        log.unusual("warning", "compiled configuration not kept", reason=describe(error))
+        log.unusual(found, "warning", "compiled configuration not kept", reason=describe(error))
 
 
 def patterns(found: Settings) -> bytes:
-    """Return what the launcher reads: runtimes, then grep's basic regular expressions.
-
-    JSON may write a character as an escape, so an escape that could spell a letter, a digit or
-    one of ``-./=`` counts as a match (Go's own \\u003c, \\u003e and \\u0026 can not).
-    """
+    """Return what the launcher reads: the runtimes, then the texts that grep searches for."""
     lines = [f"#runtime={word}" for word in found.runtime]
-    lines += [f'"{_literal(prefix)}' for prefix in found.annotations]
+    lines += [f'"{prefix}' for prefix in found.annotations]
     lines += [f'"{variable}=' for variable, _, _ in found.environment]
-    lines += [f'"{_literal(found.mounts)}'] if found.mounts else []
-    lines += [r"\\u002[d-fD-F]", r"\\u003[0-9dD]", r"\\u00[4-7]", r"\\/"]
-    return "".join(f"{line}\n" for line in lines).encode()
-
-
-def _literal(text: str) -> str:
-    return "".join(f"\\{c}" if c in r"\.[]*^$" else c for c in text)
+    lines += [f'"{found.mounts}'] if found.mounts else []
+    return "".join(f"{line}\n" for line in [*lines, *ESCAPES]).encode()

@@ -30,7 +30,9 @@ def read(path: str) -> settings.Settings:
     try:
         data, _ = files.read(path, SIZE_LIMIT)
     except (OSError, ValueError) as error:
-        raise BadConfiguration(f"cannot read the configuration {path}: {describe(error)}") from error
+        raise BadConfiguration(
+            f"cannot read the configuration {path}: {describe(error)}"
+        ) from error
     return parse(path, data)
 
 

@@ -82,16 +82,23 @@ class Edit(Record):
         return ""
 
 
+def file_name(key: str) -> str:
+    """Return what the files of the kind *key* are called: ``netDevices`` is ``net_devices``."""
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in key)
+
+
+_kinds: dict[str, Kind] = {}
+
+
 def kind(key: str) -> Kind:
-    """Import the module of the ``containerEdits`` key *key*, one of :data:`KEYS`."""
-    name = "".join(f"_{c.lower()}" if c.isupper() else c for c in key)
-    module: Kind = getattr(__import__(f"{__name__}.{name}"), "edits").__dict__[name]
-    return module
+    """Return the module of the ``containerEdits`` key *key*, one of :data:`KEYS`."""
+    if key not in _kinds:
+        name = file_name(key)
+        _kinds[key] = getattr(__import__(f"{__name__}.{name}"), "edits").__dict__[name]
+    return _kinds[key]
 
 
-def section(
-    parent: dict[str, Any], key: str, empty: Any, place: str, effects: list[Effect]
-) -> Any:
+def section(parent: dict[str, Any], key: str, empty: Any, place: str, effects: list[Effect]) -> Any:
     """Return member *key* of *parent*; where it is missing or null, put *empty* there first.
 
     Raises:

@@ -86,8 +86,7 @@ class Edit(base.Edit):
                 changes["major"], changes["minor"] = major, minor
         elif kind == self.type and kind != "p" and (major, minor) != (self.major, self.minor):
             return self.but(**changes), (
-                f"spec says {self.major}:{self.minor},"
-                f" {host_path} on this host is {major}:{minor}"
+                f"spec says {self.major}:{self.minor}, {host_path} on this host is {major}:{minor}"
             )
         return self.but(**changes) if changes else self, ""
 
@@ -171,48 +170,52 @@ def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
     effects: list[list[Effect]] = [[] for _ in edits]
     linux = base.section(config, "linux", {}, "/linux", effects[0])
     nodes = base.section(linux, "devices", [], "/linux/devices", effects[0])
-    final = {paths.clean(edit.path): edit.node() for edit in edits}
-    settled = {path for path, node in final.items() if node in nodes}
+    places = [paths.clean(str(node.get("path"))) if type(node) is dict else "" for node in nodes]
+    wanted = [(paths.clean(edit.path), edit.node()) for edit in edits]
+    settled = {place: nodes.index(node) for place, node in dict(wanted).items() if node in nodes}
     rules = None
-    for edit, own in zip(edits, effects, strict=True):
-        _put_node(nodes, edit, own, settled)
+    for edit, (place, node), own in zip(edits, wanted, effects, strict=True):
+        if place in settled:
+            index = settled[place]
+            action: base.Action = "already present" if nodes[index] == node else "kept"
+            own.append(Effect(action, f"/linux/devices/{index}", nodes[index], nodes[index]))
+        else:
+            _put_node(nodes, places, place, node, own)
         rule = edit.rule()
         if rule is not None:
             if rules is None:
-                place = "/linux/resources"
-                resources = base.section(linux, "resources", {}, place, own)
-                rules = base.section(resources, "devices", [], f"{place}/devices", own)
+                where = "/linux/resources"
+                resources = base.section(linux, "resources", {}, where, own)
+                rules = base.section(resources, "devices", [], f"{where}/devices", own)
             _put_rule(rules, rule, own)
     return effects
 
 
-def _put_node(nodes: list[Any], edit: Edit, own: list[Effect], settled: set[str]) -> None:
-    node, path = edit.node(), paths.clean(edit.path)
-    same = [
-        index
-        for index, other in enumerate(nodes)
-        if type(other) is dict and paths.clean(str(other.get("path"))) == path
-    ]
-    if node in nodes:
-        own.append(Effect("already present", f"/linux/devices/{nodes.index(node)}", node, node))
-    elif path in settled:  # a later edit's node stands there already
-        where = f"/linux/devices/{same[0]}"
-        own.append(Effect("kept", where, nodes[same[0]], nodes[same[0]]))
-    elif not same:
+def _put_node(
+    nodes: list[Any], places: list[str], place: str, node: dict[str, Any], own: list[Effect]
+) -> None:
+    """Append *node*; as in the reference, the first node at its place goes before.
+
+    A second node at that place is replaced where it stands.
+    """
+    if place not in places:
         own.append(Effect("added", f"/linux/devices/{len(nodes)}", None, node))
         nodes.append(node)
+        places.append(place)
+        return
+    index = places.index(place)
+    was, before = f"/linux/devices/{index}", nodes.pop(index)
+    del places[index]
+    if place in places:
+        own.append(Effect("removed", was, before, None))
+        index = places.index(place)
+        was, before = f"/linux/devices/{index}", nodes[index]
+        nodes[index] = node
     else:
-        # As the reference: the first entry goes; a second one is replaced where it stands.
-        was = f"/linux/devices/{same[0]}"
-        before = nodes.pop(same[0])
-        if len(same) > 1:
-            own.append(Effect("removed", was, before, None))
-            was = where = f"/linux/devices/{same[1] - 1}"
-            before, nodes[same[1] - 1] = nodes[same[1] - 1], node
-        else:
-            where = f"/linux/devices/{len(nodes)}"
-            nodes.append(node)
-        own.append(Effect("replaced", where, before, node, was))
+        index = len(nodes)
+        nodes.append(node)
+        places.append(place)
+    own.append(Effect("replaced", f"/linux/devices/{index}", before, node, was))
 
 
 def _put_rule(rules: list[Any], rule: dict[str, Any], own: list[Effect]) -> None:

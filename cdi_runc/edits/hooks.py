@@ -84,10 +84,11 @@ def check(entries: list[dict[str, Any]], report: Report) -> None:
             report(f"/{index}/hookName" if name else f"/{index}", f"unknown hook {name!r}{meant}")
         if not entry.get("path"):
             report(f"/{index}", "a hook needs a path")
-        place = f"/{index}/env"
-        env.check(
-            entry.get("env", []), lambda below, text, place=place: report(f"{place}{below}", text)
-        )
+        env.check(entry.get("env", []), _below(f"/{index}/env", report))
+
+
+def _below(place: str, report: Report) -> Report:
+    return lambda pointer, message: report(f"{place}{pointer}", message)
 
 
 def needs(entries: list[dict[str, Any]]) -> str:

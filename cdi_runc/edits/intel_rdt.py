@@ -39,10 +39,7 @@ def check(entries: dict[str, Any], report: Report) -> None:
     """A class of service is a file name of resctrl, or ``/`` for the root class."""
     clos_id = entries.get("closID", "")
     if clos_id != "/" and (
-        clos_id in (".", "..")
-        or "/" in clos_id
-        or "\n" in clos_id
-        or len(clos_id.encode()) >= 4096  # noqa: PLR2004
+        clos_id in (".", "..") or "/" in clos_id or "\n" in clos_id or len(clos_id.encode()) >= 4096  # noqa: PLR2004
     ):
         shown = clos_id if len(clos_id) < 40 else f"{clos_id[:40]}..."  # noqa: PLR2004
         report(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posix
+from _bisect import bisect_right
 
 from cdi_runc import edits as base
 from cdi_runc import paths
@@ -100,14 +101,9 @@ def parse(entries: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     ]
 
 
-def _depth(mount: object) -> int:
+def _destination(mount: object) -> str:
     destination = mount.get("destination") if type(mount) is dict else None
-    return paths.clean(destination).count("/") if type(destination) is str else 0
-
-
-def _destination(mount: object) -> str | None:
-    destination = mount.get("destination") if type(mount) is dict else None
-    return paths.clean(destination) if type(destination) is str else None
+    return paths.clean(destination) if type(destination) is str else ""
 
 
 def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
@@ -118,47 +114,39 @@ def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
     """
     effects: list[list[Effect]] = [[] for _ in edits]
     mounts = base.section(config, "mounts", [], "/mounts", effects[0])
-    depths = [_depth(mount) for mount in mounts]
+    places = [_destination(mount) for mount in mounts]
+    depths = [place.count("/") for place in places]
     if depths != sorted(depths):
         before = mounts.copy()
-        mounts.sort(key=_depth)
+        mounts.sort(key=lambda mount: _destination(mount).count("/"))
+        places = [_destination(mount) for mount in mounts]
         depths.sort()
         effects[0].append(Effect("replaced", "/mounts", before, mounts.copy()))
-    destinations = [_destination(mount) for mount in mounts]
+    wanted = [(paths.clean(edit.container_path), edit.mount()) for edit in edits]
     settled = {
-        paths.clean(edit.container_path)
-        for edit in {paths.clean(edit.container_path): edit for edit in edits}.values()
-        if _is_in_force(edit.mount(), mounts, destinations)
+        place: _last(places, place)
+        for place, mount in dict(wanted).items()
+        if place in places and mounts[_last(places, place)] == mount
     }
-    for edit, own in zip(edits, effects, strict=True):
-        mount, path = edit.mount(), paths.clean(edit.container_path)
-        if path in settled:
-            index = _last(destinations, path)
+    for (place, mount), own in zip(wanted, effects, strict=True):
+        if place in settled:
+            index = settled[place]
             action: base.Action = "already present" if mounts[index] == mount else "kept"
             own.append(Effect(action, f"/mounts/{index}", mounts[index], mounts[index]))
             continue
-        was = ""
-        replaced = None
-        if path in destinations:
-            index = destinations.index(path)
-            replaced, was = mounts[index], f"/mounts/{index}"
-            del mounts[index], depths[index], destinations[index]
-        depth = path.count("/")
-        index = sum(1 for other in depths if other <= depth)
+        action, was, replaced = "added", "", None
+        if place in places:
+            index = places.index(place)
+            action, was, replaced = "replaced", f"/mounts/{index}", mounts[index]
+            del mounts[index], depths[index], places[index]
+        depth = place.count("/")
+        index = bisect_right(depths, depth)
         mounts.insert(index, mount)
         depths.insert(index, depth)
-        destinations.insert(index, path)
-        where = f"/mounts/{index}"
-        own.append(Effect("replaced" if was else "added", where, replaced, mount, was))
+        places.insert(index, place)
+        own.append(Effect(action, f"/mounts/{index}", replaced, mount, was))
     return effects
 
 
-def _last(destinations: list[str | None], path: str) -> int:
-    return len(destinations) - 1 - destinations[::-1].index(path)
-
-
-def _is_in_force(
-    mount: dict[str, Any], mounts: list[Any], destinations: list[str | None]
-) -> bool:
-    path = paths.clean(mount["destination"])
-    return path in destinations and bool(mounts[_last(destinations, path)] == mount)
+def _last(places: list[str], place: str) -> int:
+    return len(places) - 1 - places[::-1].index(place)

@@ -61,7 +61,7 @@ def schema() -> dict[str, Any]:
         frame = _read_schema(f"{__file__.rpartition('/')[0]}/spec.schema.json")
         folder = edits.__file__.rpartition("/")[0]
         members = {
-            key: _read_schema(f"{folder}/{edits.kind(key).__name__.rpartition('.')[2]}.schema.json")
+            key: _read_schema(f"{folder}/{edits.file_name(key)}.schema.json")
             for key in edits.KEYS
         }
         for member in members.values():
@@ -106,8 +106,15 @@ def examine(data: bytes) -> tuple[Spec | None, list[Finding]]:
         found.append(Finding(pointer, message))
 
     decoded = decode.decode(value, schema(), report)
+    faulty = tuple(finding.pointer for finding in found)
+
+    def consider(pointer: str, message: str) -> None:
+        """Report what does not just follow from a member that could not be decoded."""
+        if not any(f"{other}/".startswith(f"{pointer}/") for other in faulty):
+            report(pointer, message)
+
     if decoded is not None:
-        _check(decoded, report)
+        _check(decoded, consider)
     if found:
         return None, _placed(found, data)
     return _compiled(decoded), []
@@ -165,12 +172,14 @@ def _check_version(spec: dict[str, Any], report: edits.Report) -> None:
     version = spec.get("cdiVersion", "")
     if version.removeprefix("v") not in VERSIONS:
         known = f"{', '.join(VERSIONS[2:-1])} and {VERSIONS[-1]}"
-        report("/cdiVersion" if version else "", f"unknown cdiVersion {version!r}; known: {known}")
+        report("/cdiVersion", f"unknown cdiVersion {version!r}; known: {known}")
         return
     declared = _number(version.removeprefix("v"))
     for needed, pointer, what in _needs(spec):
         if _number(needed) > declared:
-            report(pointer, f"{what} needs cdiVersion {needed} or newer, and the file says {version}")
+            report(
+                pointer, f"{what} needs cdiVersion {needed} or newer, and the file says {version}"
+            )
 
 
 def minimum_version(spec: dict[str, Any]) -> str:
@@ -196,7 +205,8 @@ def _needs(spec: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
         for key, entries in holder.get("containerEdits", {}).items():
             if entries or key == "intelRdt":
                 needed = edits.kind(key).needs(entries)
-                yield needed, f"{place}/containerEdits/{key}", _newest(key, needed)
+                if needed != VERSIONS[2]:
+                    yield needed, f"{place}/containerEdits/{key}", _newest(key, needed)
 
 
 def _newest(key: str, version: str) -> str:

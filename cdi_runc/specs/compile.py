@@ -61,12 +61,12 @@ def refresh(settings: Settings) -> hot.Registry:
             previous = None
         data = compiled(settings.spec_dirs, previous)
         registry = hot.Registry(lambda length, offset: data[offset : offset + length])
-        _tell(registry, previous)
+        _tell(registry, previous, settings)
         if lock is not None:
             try:
                 files.replace(f"{settings.state_dir}/registry", data)
             except OSError as error:
-                log.unusual("warning", "registry not kept", reason=describe(error))
+                log.unusual(settings, "warning", "registry not kept", reason=describe(error))
         return registry
     finally:
         if lock is not None:
@@ -115,21 +115,20 @@ def make_private(directory: str) -> None:
         raise PermissionError(13, f"{directory} is not ours alone")
 
 
-def _tell(registry: hot.Registry, previous: hot.Registry | None) -> None:
+def _tell(registry: hot.Registry, previous: hot.Registry | None, settings: Settings) -> None:
     known = previous.faults if previous is not None else ()
     for path, why in registry.faults:
         if (path, why) not in known:
-            log.unusual("warning", "spec file ignored", file=path, reason=why)
+            log.unusual(settings, "warning", "spec file ignored", file=path, reason=why)
 
 
 def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -> bytes:
     """Return the registry of what lies in *spec_dirs* now, taking over from *previous*."""
     known = _known(previous)
     parts = _Parts()
-    directories, found = _list(spec_dirs)
+    directories, found, faults = _list(spec_dirs)
     head_files: list[tuple[str, Signature | None]] = []
     summary: list[Any] = []
-    faults: list[tuple[str, str]] = []
     definitions: dict[str, dict[str, list[tuple[int, Any]]]] = {}
     for number, (priority, path) in enumerate(found):
         made_from, entry = _entry(path, known, previous, parts)
@@ -187,10 +186,13 @@ def _winner(entries: list[tuple[int, Any]], head_files: list[tuple[str, Signatur
     return top[0] if len(top) == 1 else tuple(head_files[entry[0]][0] for entry in top)
 
 
-def _list(spec_dirs: tuple[str, ...]) -> tuple[list[Signature | None], list[tuple[int, str]]]:
-    """Return each directory's signature, and each spec file with its directory's rank."""
+def _list(
+    spec_dirs: tuple[str, ...],
+) -> tuple[list[Signature | None], list[tuple[int, str]], list[tuple[str, str]]]:
+    """Return each directory's signature, each spec file with its directory's rank, and faults."""
     directories: list[Signature | None] = []
     found: list[tuple[int, str]] = []
+    unreadable: list[tuple[str, str]] = []
     seen: set[tuple[int, int]] = set()
     for priority, directory in enumerate(spec_dirs):
         try:
@@ -204,16 +206,15 @@ def _list(spec_dirs: tuple[str, ...]) -> tuple[list[Signature | None], list[tupl
             if len(directories) <= priority:
                 directories.append(None)
             if not isinstance(error, FileNotFoundError):
-                log.unusual(
-                    "warning", "spec directory ignored", file=directory, reason=describe(error)
-                )
+                unreadable.append((directory, describe(error)))
             continue
         found += [
             (priority, f"{directory}/{name}")
             for name in entries
             if name.endswith((".json", ".yaml"))
         ]
-    return directories, [(rank, path) for rank, path in found if not _is_directory(path)]
+    found = [(rank, path) for rank, path in found if not _is_directory(path)]
+    return directories, found, unreadable
 
 
 def _is_directory(path: str) -> bool:
@@ -245,6 +246,7 @@ def _entry(
 ) -> tuple[Signature | None, Any]:
     """Return a file's signature and its line of the summary: kind, piece, devices, fault."""
     nothing: tuple[str, None, tuple[()]] = ("", None, ())
+    made_from: Signature | None = None
     try:
         status = posix.stat(path)
         made_from, was = signature(status), known.get(path)

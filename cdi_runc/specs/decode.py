@@ -119,9 +119,7 @@ def _array(value: Any, schema: Schema, report: Report, pointer: str) -> list[Any
             report(below, "a list entry is null")
             continue
         try:
-            result.append(
-                _empty(items) if entry is None else _decode(entry, items, report, below)
-            )
+            result.append(_empty(items) if entry is None else _decode(entry, items, report, below))
         except _Fault:
             continue
     return result

@@ -22,10 +22,6 @@ EXPANSION_LIMIT = 1_000_000
 DEPTH_LIMIT = 1_000
 
 
-class _NotPlain(Exception):
-    """The text is not the JSON that may be read without YAML."""
-
-
 def read(data: bytes) -> Any:
     """Return the value of the first document in *data*; None if there is none.
 
@@ -35,33 +31,24 @@ def read(data: bytes) -> Any:
     if data[:1] in (b"{", b"[") and b"\\" not in data:
         try:
             return _read_json(data)
-        except (_NotPlain, ValueError, RecursionError):
+        except ValueError:  # not JSON, or not JSON that YAML reads alike
             pass
     return _read_yaml(data)
 
 
 def _read_json(data: bytes) -> Any:
-    import _json
-
-    class Rules(jsonio._Rules):  # noqa: SLF001
+    class Rules(jsonio.Rules):
         object_pairs_hook = staticmethod(_unique)
-        parse_float = staticmethod(float)
-        parse_int = staticmethod(int)
+        parse_float = float
+        parse_int = int
 
-    text = data.decode().strip(" \t\r\n")
-    try:
-        value, end = _json.make_scanner(Rules)(text, 0)
-    except (StopIteration, SystemError, AttributeError, TypeError):
-        raise _NotPlain from None
-    if end != len(text):
-        raise _NotPlain
-    return value
+    return jsonio.scan(data.decode().strip(jsonio.SPACE), Rules)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs) or "<<" in found:
-        raise _NotPlain
+        raise ValueError
     return found
 
 

@@ -69,8 +69,8 @@ def _cause(name: str, defined: dict[str, dict[str, list[str]]]) -> str:
     if any(other.partition("/")[0] == vendor for other in kinds):
         own = ", ".join(other for other in kinds if other.partition("/")[0] == vendor)
         return f"unknown device {name}: vendor {vendor} has no such class, only {own}{meant}"
-    known = f"known kinds: {', '.join(kinds[:SHOWN])}" if kinds else "no spec file defines a device"
-    return f"unknown device {name}: unknown vendor {vendor}; {known}{meant}"
+    told = f"known kinds: {', '.join(kinds[:SHOWN])}" if kinds else "no spec file defines a device"
+    return f"unknown device {name}: unknown vendor {vendor}; {told}{meant}"
 
 
 def _suspects(names: Sequence[str], registry: Registry) -> list[tuple[str, str]]:

@@ -10,10 +10,8 @@ import yaml
 from cdi_runc.errors import BadSpec
 from cdi_runc.specs import document
 
-try:
-    from yaml import CParser as _Parser
-except ImportError:  # PyYAML built without libyaml: slower, the same nodes
-    _Parser = None  # type: ignore[assignment,misc]
+# PyYAML built without libyaml is slower, and gives the same nodes.
+_Parser: Any = getattr(yaml, "CParser", None)
 
 _PLAIN, _QUOTED = "plain", "quoted"
 
@@ -24,7 +22,7 @@ class _Resolver:
     def __init__(self) -> None:
         pass
 
-    def resolve(self, kind: type, value: str, implicit: Any) -> str:
+    def resolve(self, kind: type, _value: str, implicit: Any) -> str:
         if kind is not yaml.ScalarNode:
             return "collection"
         return _PLAIN if implicit and implicit[0] else _QUOTED
@@ -38,7 +36,7 @@ class _Resolver:
 
 if _Parser is not None:
 
-    class _Composer(_Resolver, _Parser):
+    class _Composer(_Resolver, _Parser):  # type: ignore[misc]
         def __init__(self, data: bytes) -> None:
             _Parser.__init__(self, data)
 
@@ -66,7 +64,7 @@ def compose(data: bytes) -> Any:
     """
     try:
         loader = _Composer(_without_tabs(data))
-        return loader.get_node() if loader.check_node() else None
+        root = loader.get_node() if loader.check_node() else None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -76,6 +74,29 @@ def compose(data: bytes) -> Any:
         raise BadSpec(f"not YAML: {str(error).splitlines()[0]}") from error
     except RecursionError:
         raise BadSpec("nested too deeply") from None
+    if root is not None and b"\\/" in data:
+        _refuse_escaped_slash(root, data)
+    return root
+
+
+def _refuse_escaped_slash(root: Any, data: bytes) -> None:
+    r"""Refuse ``\/`` in quoted text: the reference's YAML does not know it, libyaml does."""
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff")
+    seen: set[int] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.ScalarNode):
+            raw = text[node.start_mark.index : node.end_mark.index]
+            if node.style == '"' and _ESCAPED_SLASH.search(raw):
+                raise BadSpec(f"{_at(node)}: not YAML: unknown escape character '/'")
+        elif isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+        else:
+            waiting += [one for pair in node.value for one in pair]
 
 
 def _without_tabs(data: bytes) -> bytes:
@@ -93,12 +114,13 @@ def _without_tabs(data: bytes) -> bytes:
     return data
 
 
+_ESCAPED_SLASH = re.compile(r"(?<!\\)(\\\\)*\\/")
 _INTEGER = re.compile(r"[-+]?(0[bB][01_]+|0[oO][0-7_]+|0[xX][0-9a-fA-F_]+|[0-9][0-9_]*)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _WORDS: dict[str, object] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys("y Y yes Yes YES true True TRUE on On ON".split(), True),
-    **dict.fromkeys("n N no No NO false False FALSE off Off OFF".split(), False),
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
@@ -167,14 +189,14 @@ class Construction:
             return (scalar(node.value) if node.tag == _PLAIN else _tagged(node)), 1
         self._open.add(key)
         if isinstance(node, yaml.SequenceNode):
-            result, size = self._sequence(node)
+            done: tuple[Any, int] = self._sequence(node)
         else:
-            result, size = self._mapping(node)
+            done = self._mapping(node)
         self._open.discard(key)
-        if size > document.EXPANSION_LIMIT:
+        if done[1] > document.EXPANSION_LIMIT:
             raise BadSpec(f"{_at(node)}: aliases expand to more than a million values")
-        self._done[key] = result, size
-        return result, size
+        self._done[key] = done
+        return done
 
     def _sequence(self, node: Any) -> tuple[list[Any], int]:
         values, total = [], 1
