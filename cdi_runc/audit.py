@@ -158,6 +158,7 @@ class Record:
         Raises:
             AuditRefused: it cannot be written, and the configuration requires it.
             OSError: it cannot be written.
+
         """
         content = self.content
         content["result"] = result

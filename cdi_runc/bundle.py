@@ -38,10 +38,11 @@ class Bundle:
 
         Raises:
             BadBundle: the file was not replaced, and is as it was.
+
         """
         path = self.path
         try:
-            if posix.lstat(path).st_mode & 0o170000 == 0o120000:  # a link is followed, not replaced
+            if not files.is_regular(posix.lstat(path)):  # a link is followed, not replaced
                 path = _target(path)
             files.replace(path, data, like=self._status, before_rename=before_rename)
         except OSError as error:

@@ -17,6 +17,7 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
 
     Raises:
         CdiRuncError: it asks for a device that it cannot have; config.json is as it was.
+
     """
     bundle = Bundle(call.config_path)
     record = audit.Record(call, settings)

@@ -12,17 +12,23 @@ _READ = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK | posix.O_NOCTTY
 _REGULAR, _FORMAT = 0o100000, 0o170000
 
 
+def is_regular(status: posix.stat_result) -> bool:
+    """Tell whether *status* is a regular file's."""
+    return status.st_mode & _FORMAT == _REGULAR
+
+
 def read(path: str, limit: int, flags: int = 0) -> tuple[bytes, posix.stat_result]:
     """Return a regular file's bytes and its status as of the open.
 
     Raises:
         OSError: it cannot be read.
         ValueError: it is no regular file, or larger than *limit* bytes.
+
     """
     fd = posix.open(path, _READ | flags)  # O_NONBLOCK: a FIFO must not hold us up
     try:
         status = posix.fstat(fd)
-        if status.st_mode & _FORMAT != _REGULAR:
+        if not is_regular(status):
             raise ValueError("it is not a regular file")
         if status.st_size > limit:
             raise ValueError(f"it is larger than {limit >> 20} MiB")
@@ -56,6 +62,7 @@ def replace(
 
     Raises:
         OSError: it was not replaced, and the temporary file is gone.
+
     """
     directory, slash, name = path.rpartition("/")
     temporary = f"{directory}{slash}.{name}.cdi-runc"
@@ -90,6 +97,7 @@ def append(path: str, line: bytes, mode: int) -> None:
 
     Raises:
         OSError: nothing of *line* is in the file.
+
     """
     flags = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC
     flags |= posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_NOCTTY
@@ -99,7 +107,7 @@ def append(path: str, line: bytes, mode: int) -> None:
         _make_directories(path.rpartition("/")[0])
         fd = posix.open(path, flags, mode)
     try:
-        if posix.fstat(fd).st_mode & 0o170000 != 0o100000:
+        if not is_regular(posix.fstat(fd)):
             raise OSError(22, "it is not a regular file")
         posix.lockf(fd, posix.F_LOCK, 0)
         size = posix.fstat(fd).st_size

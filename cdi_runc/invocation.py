@@ -22,10 +22,28 @@ COMMAND_VALUES = frozenset(
 )
 _LONG = {"b": "bundle", "f": "config"}
 COMMANDS = frozenset(
-    (
-        "checkpoint create delete events exec features help init kill list mounts pause ps"
-        " restore resume run spec start state update"
-    ).split()
+    [
+        "checkpoint",
+        "create",
+        "delete",
+        "events",
+        "exec",
+        "features",
+        "help",
+        "init",
+        "kill",
+        "list",
+        "mounts",
+        "pause",
+        "ps",
+        "restore",
+        "resume",
+        "run",
+        "spec",
+        "start",
+        "state",
+        "update",
+    ]
 )
 EDITED = frozenset(("create", "run"))
 

@@ -64,6 +64,7 @@ def scan(text: str, rules: Any) -> Any:
 
     Raises:
         ValueError: it is not JSON; without any words, see above.
+
     """
     try:
         value, end = _json.make_scanner(rules)(text, 0)
@@ -82,6 +83,7 @@ def loads(data: bytes) -> Any:
 
     Raises:
         ValueError: *data* is not JSON; the message gives line and column.
+
     """
     text = data.decode()
     try:
@@ -119,6 +121,7 @@ def dumps(value: object) -> bytes:
 
     Raises:
         ValueError, TypeError: *value* holds what JSON cannot express.
+
     """
     # With its own string functions the C encoder is faster, but they cannot see an Exact.
     try:

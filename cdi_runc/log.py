@@ -25,7 +25,7 @@ def unusual(settings: Settings, level: str, event: str, **facts: Any) -> None:
 
 def _line(level: str, event: str, facts: dict[str, Any]) -> bytes:
     try:
-        import structlog
+        import structlog  # noqa: TID251
     except ImportError:  # without our dependencies the line is made by hand
         import time
 

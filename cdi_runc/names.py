@@ -62,6 +62,7 @@ def parse(name: str) -> tuple[str, str, str]:
 
     Raises:
         BadRequest: *name* is no qualified device name; the message says why.
+
     """
     wrong = fault(name)
     if wrong:

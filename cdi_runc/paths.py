@@ -97,8 +97,6 @@ def clean(path: str) -> str:
     for part in path.split("/"):
         if part == ".." and parts and parts[-1] != "..":
             parts.pop()
-        elif part == ".." and path[:1] != "/":
-            parts.append(part)
-        elif part not in ("", ".", ".."):
+        elif (part == ".." and path[:1] != "/") or part not in ("", ".", ".."):
             parts.append(part)
     return ("/" if path[:1] == "/" else "") + "/".join(parts) or "."

@@ -9,7 +9,6 @@ from cdi_runc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
     from cdi_runc.edits import Config, Edit, Effect
     from cdi_runc.registry import Device
@@ -38,6 +37,7 @@ def build(devices: Sequence[Device], config: Config, *, preflight: bool = True) 
 
     Raises:
         Unusable: the host lacks what edits need; all of it is told at once.
+
     """
     steps: list[Step] = []
     problems: list[tuple[Device, str]] = []
@@ -90,6 +90,7 @@ def carry_out(steps: Iterable[Step], config: Config) -> list[tuple[Step, list[Ef
 
     Raises:
         BadBundle: a section of *config* is not of the type that the runtime-spec gives it.
+
     """
     by_key: dict[str, list[Step]] = {}
     for step in steps:

@@ -36,6 +36,7 @@ def read(config: dict[str, Any], settings: Settings) -> list[Request]:
 
     Raises:
         BadRequest: one of them cannot be understood.
+
     """
     return [
         *_from_annotations(_section(config, "annotations"), settings.annotations),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # signal itself loads enum
 import posix
 
-from cdi_runc import paths
+from cdi_runc import files, paths
 from cdi_runc.errors import NoRuntime
 
 TYPE_CHECKING = False
@@ -21,6 +21,7 @@ def find(wanted: Sequence[str], launcher: str) -> str:
 
     Raises:
         NoRuntime: none of them was found.
+
     """
     ourselves = _identity(launcher)
     for word in wanted:
@@ -41,7 +42,7 @@ def _identity(path: str) -> tuple[int, int] | None:
         status = posix.stat(path)
     except OSError:
         return None
-    if status.st_mode & 0o170000 != 0o100000:
+    if not files.is_regular(status):
         return None
     return status.st_dev, status.st_ino
 
@@ -54,6 +55,7 @@ def become(path: str, arguments: Sequence[str]) -> NoReturn:
 
     Raises:
         OSError: the program cannot be executed.
+
     """
     _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
     _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)

@@ -105,6 +105,7 @@ def load(path: str, limit: int) -> Any:
 
     Raises:
         OSError, ValueError, EOFError, TypeError: it is not there, not ours, or damaged.
+
     """
     data, status = files.read(path, limit, posix.O_NOFOLLOW)
     if status.st_uid != posix.geteuid() or status.st_mode & 0o022:

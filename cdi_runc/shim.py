@@ -21,7 +21,7 @@ def main(argv: Sequence[str]) -> NoReturn:
     """
     if len(argv) == 1:
         settings.current()
-        posix._exit(0)
+        posix._exit(0)  # noqa: SLF001
     launcher, *arguments = argv[1:]
     call = invocation.parse(arguments)
     try:
@@ -46,7 +46,7 @@ def _fail(message: str, call: invocation.Invocation) -> NoReturn:
     from cdi_runc import report
 
     report.failure(message, call)
-    posix._exit(1)
+    posix._exit(1)  # noqa: SLF001
 
 
 def _unexpected(error: BaseException) -> str:

@@ -121,23 +121,30 @@ def _shown(record: Entry) -> Iterator[str]:
         yield f"              sha256 {spec['sha256']}"
     for warning in record["warnings"]:
         yield f"  {rendering.paint('warning', 'yellow')}     {warning}"
+    yield from _edits(record["edits"])
+    for conflict in record["conflicts"]:
+        yield (
+            f"  {rendering.paint('conflict', 'yellow')}    {conflict['where']}:"
+            f" {conflict['device']} over {conflict['against']}: {conflict['decision']} wins"
+        )
+
+
+def _edits(edits: list[Entry]) -> Iterator[str]:
     device = None
-    for edit in record["edits"]:
+    for edit in edits:
         if edit["device"] != device:
             device = edit["device"]
             yield rendering.paint(f"  {device}", "bold")
         yield f"    {edit['kind']:<15}{edit['action']:<16}{edit['where']}"
+        if edit["where"] == "/mounts" and edit["before"]:
+            yield "      (all mounts sorted by depth, a parent before its children)"
+            continue
         if edit["action"] in ("replaced", "removed", "kept"):
             yield f"      - {_value(edit['before'])}"
         if edit["action"] not in ("removed", "kept"):
             yield f"      + {_value(edit['after'])}"
         if "note" in edit:
             yield f"      ({edit['note']})"
-    for conflict in record["conflicts"]:
-        yield (
-            f"  {rendering.paint('conflict', 'yellow')}    {conflict['where']}:"
-            f" {conflict['device']} over {conflict['against']}: {conflict['decision']} wins"
-        )
 
 
 def _value(value: Any) -> str:

@@ -33,6 +33,7 @@ def in_force(args: Namespace) -> settings.Settings:
 
     Raises:
         BadConfiguration: the configuration cannot be used.
+
     """
     found = settings.current()
     if found.broken:

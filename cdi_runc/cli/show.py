@@ -57,7 +57,7 @@ def run(args: Namespace) -> int:
 
 def _told(key: str, index: int, arguments: tuple[Any, ...], place: str) -> dict[str, Any]:
     edit = edits.kind(key).Edit(*arguments)
-    fields = zip(edit._fields, edit.values(), strict=True)  # noqa: SLF001
+    fields = zip(edit._fields, edit.values(), strict=True)
     shown = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in fields

@@ -26,6 +26,7 @@ def read(path: str) -> settings.Settings:
 
     Raises:
         BadConfiguration: it cannot be read, or says what nobody understands.
+
     """
     try:
         data, _ = files.read(path, SIZE_LIMIT)
@@ -41,6 +42,7 @@ def parse(path: str, data: bytes) -> settings.Settings:
 
     Raises:
         BadConfiguration: as :func:`read`.
+
     """
     try:
         value = document.read(data)
@@ -65,8 +67,11 @@ def findings(value: object, data: bytes) -> list[str]:
         pointer = "".join(f"/{part}" for part in error.absolute_path)
         if error.validator == "additionalProperties" and isinstance(error.instance, dict):
             known = error.schema.get("properties", {})
-            for key in [key for key in error.instance if key not in known]:
-                told.append((f"{pointer}/{key}", f"unknown key {key!r}; known: {', '.join(known)}"))
+            told += [
+                (f"{pointer}/{key}", f"unknown key {key!r}; known: {', '.join(known)}")
+                for key in error.instance
+                if key not in known
+            ]
         else:
             told.append((pointer, error.message))
     placed = [(document.locate(data, pointer) or (0, 0), text) for pointer, text in told]

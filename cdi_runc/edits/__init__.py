@@ -40,10 +40,10 @@ if TYPE_CHECKING:
         SINCE: str
         Edit: type[Edit]
 
-        def check(self, entries: Any, report: Report) -> None: ...
-        def needs(self, entries: Any) -> str: ...
-        def parse(self, entries: Any) -> list[tuple[Any, ...]]: ...
-        def apply(self, edits: list[Any], config: Config) -> list[list[Effect]]: ...
+        check: Callable[[Any, Report], None]
+        needs: Callable[[Any], str]
+        parse: Callable[[Any], list[tuple[Any, ...]]]
+        apply: Callable[[list[Any], Config], list[list[Effect]]]
 
 
 # In the order of the reference library's Apply, which is the order of the audit record.
@@ -54,7 +54,8 @@ class Effect(Record):
     """What an edit did at one place of config.json.
 
     Replayed in order on the file before, effects give the file after: ``added`` inserts into a
-    list or sets a member, ``removed`` undoes that, ``replaced`` puts ``after`` where ``before`` was.
+    list or sets a member, ``removed`` undoes that, ``replaced`` puts ``after`` in the place of
+    ``before``.
     """
 
     action: Action
@@ -74,6 +75,7 @@ class Edit(Record):
 
         Raises:
             Unusable: the host lacks what the edit is made from.
+
         """
         return self, ""
 
@@ -94,7 +96,7 @@ def kind(key: str) -> Kind:
     """Return the module of the ``containerEdits`` key *key*, one of :data:`KEYS`."""
     if key not in _kinds:
         name = file_name(key)
-        _kinds[key] = getattr(__import__(f"{__name__}.{name}"), "edits").__dict__[name]
+        _kinds[key] = __import__(f"{__name__}.{name}").edits.__dict__[name]
     return _kinds[key]
 
 
@@ -103,6 +105,7 @@ def section(parent: dict[str, Any], key: str, empty: Any, place: str, effects: l
 
     Raises:
         BadBundle: the member is of another type than the OCI runtime-spec gives it.
+
     """
     found = parent.get(key)
     if found is None:

@@ -95,9 +95,12 @@ class Edit(base.Edit):
         node: dict[str, Any] = {"path": self.path, "type": self.type}
         if self.type != "p":
             node["major"], node["minor"] = self.major, self.minor
-        for key, value in (("fileMode", self.file_mode), ("uid", self.uid), ("gid", self.gid)):
-            if value is not None:
-                node[key] = value
+        if self.file_mode is not None:
+            node["fileMode"] = self.file_mode
+        if self.uid is not None:
+            node["uid"] = self.uid
+        if self.gid is not None:
+            node["gid"] = self.gid
         return node
 
     def rule(self) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ class Edit(base.Edit):
 
 
 def check(entries: list[str], report: Report) -> None:
-    """A variable is ``NAME=value``; *entries* may also be those of a hook."""
+    """Check that each is ``NAME=value``; *entries* may also be those of a hook."""
     for index, entry in enumerate(entries):
         if entry.find("=") <= 0:
             why = "has no '='" if "=" not in entry else "has no name before its '='"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posix
 
 from cdi_runc import edits as base
+from cdi_runc import files
 from cdi_runc.edits import Effect
 
 TYPE_CHECKING = False
@@ -43,7 +44,7 @@ class Edit(base.Edit):
         return self.but(env=SAFE_ENV), "the hook has no env of its own, so it gets PATH alone"
 
     def preflight(self) -> str:
-        """A hook that runs on the host must be a program there.
+        """Say whether a hook that runs on the host is no program there.
 
         startContainer runs from the container's own root file system, all others from the host's
         (OCI runtime-spec, "POSIX-platform Hooks").
@@ -53,10 +54,10 @@ class Edit(base.Edit):
         if self.path[:1] != "/":
             return f"hook {self.path} is no absolute path"
         try:
-            mode = posix.stat(self.path).st_mode
+            status = posix.stat(self.path)
         except (OSError, ValueError):
             return f"hook {self.path} is not on this host"
-        if mode & 0o170000 != 0o100000 or not mode & 0o111:
+        if not files.is_regular(status) or not status.st_mode & 0o111:
             return f"hook {self.path} is no executable file"
         return ""
 
@@ -73,7 +74,7 @@ class Edit(base.Edit):
 
 
 def check(entries: list[dict[str, Any]], report: Report) -> None:
-    """A hook needs one of the six names and a path; its variables are checked as env is."""
+    """Check that a hook has one of the six names and a path; its env is checked as env is."""
     from cdi_runc.edits import env
 
     for index, entry in enumerate(entries):

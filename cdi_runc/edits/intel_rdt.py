@@ -36,7 +36,7 @@ class Edit(base.Edit):
 
 
 def check(entries: dict[str, Any], report: Report) -> None:
-    """A class of service is a file name of resctrl, or ``/`` for the root class."""
+    """Check that the class of service can be a directory of resctrl; ``/`` is the root class."""
     clos_id = entries.get("closID", "")
     if clos_id != "/" and (
         clos_id in (".", "..") or "/" in clos_id or "\n" in clos_id or len(clos_id.encode()) >= 4096  # noqa: PLR2004

@@ -51,7 +51,7 @@ class Edit(base.Edit):
         return Edit(self.host_path, self.container_path, options, type_), "; ".join(notes)
 
     def preflight(self) -> str:
-        """The source of a bind mount must exist: runc's own words name neither device nor spec."""
+        """Say whether the source is missing: runc's own words name neither device nor spec."""
         if self.is_bind():
             try:
                 posix.stat(self.host_path)

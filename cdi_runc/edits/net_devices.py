@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posix
+
 from cdi_runc import edits as base
 from cdi_runc.edits import Effect
 
@@ -19,9 +21,7 @@ class Edit(base.Edit):
     name: str
 
     def preflight(self) -> str:
-        """The interface must be in the caller's network namespace."""
-        import posix
-
+        """Say whether the interface is missing in the caller's network namespace."""
         try:
             posix.stat(f"/sys/class/net/{self.host_interface}")
         except (OSError, ValueError):

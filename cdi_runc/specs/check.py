@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     """For each kind in use: its key, and the arguments of its edits."""
 
 # Versions that the reference knows; the first two are below what any file needs.
-VERSIONS = "0.1.0 0.2.0 0.3.0 0.4.0 0.5.0 0.6.0 0.7.0 0.8.0 1.0.0 1.1.0".split()
+VERSIONS = "0.1.0 0.2.0 0.3.0 0.4.0 0.5.0 0.6.0 0.7.0 0.8.0 1.0.0 1.1.0".split()  # noqa: SIM905
 
 
 class Finding(Record):
@@ -61,8 +61,7 @@ def schema() -> dict[str, Any]:
         frame = _read_schema(f"{__file__.rpartition('/')[0]}/spec.schema.json")
         folder = edits.__file__.rpartition("/")[0]
         members = {
-            key: _read_schema(f"{folder}/{edits.file_name(key)}.schema.json")
-            for key in edits.KEYS
+            key: _read_schema(f"{folder}/{edits.file_name(key)}.schema.json") for key in edits.KEYS
         }
         for member in members.values():
             del member["$schema"]
@@ -84,6 +83,7 @@ def load(data: bytes) -> Spec:
 
     Raises:
         BadSpec: it is not valid; the message tells the first fault and how many more there are.
+
     """
     spec, findings = examine(data)
     if spec is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import posix
+import stat
 import time
 
 from cdi_runc import files, log
@@ -101,6 +102,7 @@ def make_private(directory: str) -> None:
 
     Raises:
         OSError: it cannot be made, or somebody else made it.
+
     """
     parts = directory.split("/")
     for depth in range(2, len(parts) + 1):
@@ -151,29 +153,15 @@ def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -
                 faults.append(
                     (winner[0], f"device {kind}={name} is defined in {' and '.join(winner)} too")
                 )
-    return _assembled(spec_dirs, directories, head_files, tables, faults, summary, parts)
-
-
-def _assembled(
-    spec_dirs: tuple[str, ...],
-    directories: list[Signature | None],
-    head_files: list[tuple[str, Signature | None]],
-    tables: dict[str, Any],
-    faults: list[tuple[str, str]],
-    summary: list[Any],
-    parts: _Parts,
-) -> bytes:
-    kinds = {kind: parts.add(marshal.dumps(own)) for kind, own in tables.items()}
-    summary_place = parts.add(marshal.dumps(tuple(summary)))
     head = marshal.dumps(
         (
             STAMP,
             spec_dirs,
             tuple(directories),
             tuple(head_files),
-            kinds,
+            {kind: parts.add(marshal.dumps(own)) for kind, own in tables.items()},
             tuple(faults),
-            summary_place,
+            parts.add(marshal.dumps(tuple(summary))),
         )
     )
     return b"%0*d" % (hot.PREFIX, len(head)) + head + parts.joined()
@@ -219,7 +207,7 @@ def _list(
 
 def _is_directory(path: str) -> bool:
     try:
-        return posix.stat(path).st_mode & 0o170000 == 0o040000
+        return stat.S_ISDIR(posix.stat(path).st_mode)
     except OSError:
         return False
 

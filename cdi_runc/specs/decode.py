@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Report = Callable[[str, str], None]
 
 
-_G_PRECISION = 6  # where Go's shortest %g changes over to an exponent
+_G_LOWEST, _G_PRECISION = -4, 6  # powers of ten that Go's shortest %g writes out
 
 
 class _Fault(Exception):
@@ -176,7 +176,7 @@ def _float_text(number: float) -> str:
     )
     mantissa, _, exponent = shortest.partition("e")
     power = int(exponent)
-    if power < -4 or power >= _G_PRECISION:
+    if not _G_LOWEST <= power < _G_PRECISION:
         return f"{mantissa}e{power:+03d}"
     digits = len(mantissa.lstrip("-").replace(".", ""))
     return f"{float(shortest):.{max(0, digits - 1 - power)}f}"

@@ -27,6 +27,7 @@ def read(data: bytes) -> Any:
 
     Raises:
         BadSpec: *data* cannot be read; the message gives the line.
+
     """
     if data[:1] in (b"{", b"[") and b"\\" not in data:
         try:

@@ -36,7 +36,7 @@ class _Resolver:
 
 if _Parser is not None:
 
-    class _Composer(_Resolver, _Parser):  # type: ignore[misc]
+    class _Composer(_Resolver, _Parser):  # type: ignore[misc,no-any-unimported]
         def __init__(self, data: bytes) -> None:
             _Parser.__init__(self, data)
 
@@ -61,6 +61,7 @@ def compose(data: bytes) -> Any:
 
     Raises:
         BadSpec: *data* is not YAML; the message gives line and column.
+
     """
     try:
         loader = _Composer(_without_tabs(data))
@@ -119,8 +120,8 @@ _INTEGER = re.compile(r"[-+]?(0[bB][01_]+|0[oO][0-7_]+|0[xX][0-9a-fA-F_]+|[0-9][
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _WORDS: dict[str, object] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
-    **dict.fromkeys(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
+    **dict.fromkeys("y Y yes Yes YES true True TRUE on On ON".split(), True),  # noqa: SIM905
+    **dict.fromkeys("n N no No NO false False FALSE off Off OFF".split(), False),  # noqa: SIM905
     **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
     **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), float("inf")),
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), float("-inf")),
@@ -172,6 +173,7 @@ class Construction:
 
         Raises:
             BadSpec: a key is given twice or is no text, or an alias expands without measure.
+
         """
         try:
             return self._value(node)[0]

@@ -1,0 +1,187 @@
+"""Fixtures of the tests: an installation, configurations, bundles and private engines."""
+
+import itertools
+import os
+import shutil
+
+import pytest
+
+from support.bundles import Bundle, Runtime, config, make_rootfs
+from support.configurations import Configuration
+from support.devices import Node, free_loop_numbers, in_cgroup_v2
+from support.engines import Ctr, Dockerd, Podman
+from support.installations import install
+from support.programs import environment
+
+
+@pytest.fixture(scope="session")
+def installation(tmp_path_factory):
+    """cdi-runc, installed once under a prefix of its own."""
+    return install(tmp_path_factory.mktemp("prefix"))
+
+
+@pytest.fixture(scope="session")
+def busybox_rootfs(tmp_path_factory):
+    """A root file system of busybox; not to be written to."""
+    return make_rootfs(tmp_path_factory.mktemp("busybox") / "rootfs")
+
+
+@pytest.fixture
+def configure(tmp_path):
+    """Make configurations, each in a directory of its own."""
+    made = []
+
+    def make(name="cdi-runc", **sections):
+        configuration = Configuration(tmp_path / name)
+        if sections:
+            configuration.write(**sections)
+        made.append(configuration)
+        return configuration
+
+    yield make
+    for configuration in made:
+        configuration.forget()
+
+
+@pytest.fixture
+def configuration(configure):
+    """The test's configuration."""
+    return configure()
+
+
+@pytest.fixture
+def make_bundle(tmp_path, busybox_rootfs):
+    """Make bundles, each with a root file system of its own."""
+    numbers = itertools.count(1)
+
+    def make(*args, rootfs=True, **members):
+        path = tmp_path / f"bundle{next(numbers)}"
+        path.mkdir()
+        if rootfs:
+            shutil.copytree(busybox_rootfs, path / "rootfs", symlinks=True, copy_function=os.link)
+        return Bundle(path, {**config(*args), **members})
+
+    return make
+
+
+@pytest.fixture
+def make_runtime(tmp_path):
+    """Make runtimes that keep their containers below the test's directory."""
+    made = []
+
+    def make(program, configuration=None, prefix=()):
+        env = environment(**(configuration.env if configuration else {}))
+        runtime = Runtime(program, tmp_path / f"root{len(made)}", env, prefix)
+        made.append(runtime)
+        return runtime
+
+    yield make
+    for runtime in made:
+        runtime.clean_up()
+
+
+@pytest.fixture
+def make_node(tmp_path):
+    """Make nodes of loop devices that nobody uses."""
+    numbers = iter(free_loop_numbers())
+
+    def make(name="node", **members):
+        return Node(tmp_path / name, next(numbers), **members)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def spare_shim(installation, tmp_path_factory):
+    """Return a second launcher, and the link by which it finds the interpreter."""
+    directory = tmp_path_factory.mktemp("spare")
+    interpreter, shim = directory / "python3", directory / "cdi-runc"
+    interpreter.symlink_to("/usr/bin/python3")
+    installation.launcher_with(interpreter, shim)
+    return shim, interpreter
+
+
+@pytest.fixture(scope="session")
+def start_docker(installation, spare_shim, busybox_rootfs, tmp_path_factory):
+    """Start private Docker daemons, each with the image of the tests."""
+    started = []
+
+    def start(**options):
+        configuration = Configuration(tmp_path_factory.mktemp("docker") / "cdi-runc")
+        runtimes = {"cdi": installation.shim, "cdi-spare": spare_shim[0]}
+        docker = Dockerd(configuration, runtimes, **options)
+        started.append(docker)
+        docker.load(busybox_rootfs)
+        return docker
+
+    yield start
+    for docker in started:
+        docker.stop()
+        docker.configuration.forget()
+
+
+def reset(docker):
+    """Give *docker* to one test."""
+    docker.configuration.reset()
+    yield docker
+    docker.remove_containers()
+
+
+@pytest.fixture(scope="session")
+def dockerd(start_docker):
+    """A Docker daemon that knows the runtime ``cdi``."""
+    return start_docker()
+
+
+@pytest.fixture
+def docker(dockerd):
+    """The Docker daemon that knows the runtime ``cdi``, for one test."""
+    yield from reset(dockerd)
+
+
+@pytest.fixture(scope="session")
+def dockerd_default(start_docker):
+    """A Docker daemon whose default runtime is ``cdi``."""
+    return start_docker(default="cdi")
+
+
+@pytest.fixture
+def docker_default(dockerd_default):
+    """The Docker daemon whose default runtime is ``cdi``, for one test."""
+    yield from reset(dockerd_default)
+
+
+@pytest.fixture(scope="session")
+def dockerd_v2(start_docker):
+    """A Docker daemon that uses cgroup v2."""
+    return start_docker(prefix=in_cgroup_v2())
+
+
+@pytest.fixture
+def docker_v2(dockerd_v2):
+    """The Docker daemon that uses cgroup v2, for one test."""
+    yield from reset(dockerd_v2)
+
+
+@pytest.fixture
+def ctr(docker, busybox_rootfs):
+    """containerd's client, for one test."""
+    return Ctr(docker, busybox_rootfs)
+
+
+@pytest.fixture(scope="session")
+def podman_storage(installation, busybox_rootfs, tmp_path_factory):
+    """Podman with the image of the tests."""
+    configuration = Configuration(tmp_path_factory.mktemp("podman") / "cdi-runc")
+    podman = Podman(configuration, installation.shim)
+    podman.load(busybox_rootfs)
+    yield podman
+    podman.clean_up()
+    configuration.forget()
+
+
+@pytest.fixture
+def podman(podman_storage):
+    """Podman, for one test."""
+    podman_storage.configuration.reset()
+    return podman_storage

@@ -1,0 +1,84 @@
+"""A configuration of a test's own, and the places that it names."""
+
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+
+import jsonschema
+
+from support.installations import ROOT
+
+COMPILED = Path("/run/cdi-runc/launcher")
+"""Below it the launcher's form of each configuration is kept, under the configuration's path."""
+
+
+@cache
+def audit_validator():
+    """Return the validator of audit records."""
+    schema = json.loads((ROOT / "cdi_runc/audit.schema.json").read_bytes())
+    return jsonschema.Draft202012Validator(schema)
+
+
+class Configuration:
+    """A config.yaml in *directory*, with spec files, state and logs beside it."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.path = directory / "config.yaml"
+        self.spec_dir = directory / "cdi"
+        self.state_dir = directory / "state"
+        self.audit_file = directory / "log/audit.jsonl"
+        self.log_file = directory / "log/cdi-runc.log"
+        self.env = {"CDI_RUNC_CONFIG": str(self.path)}
+        self.reset()
+
+    def reset(self):
+        """Remove all spec files, state and logs, and write the file as for a new test."""
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.spec_dir.mkdir(parents=True)
+        self.write()
+
+    def write(self, **changes):
+        """Write the file: the test's own places, and the sections given."""
+        content = {
+            "runtime": "runc",
+            "spec_dirs": [str(self.spec_dir)],
+            "state_dir": str(self.state_dir),
+            "audit": {"file": str(self.audit_file)},
+            "log": {"file": str(self.log_file)},
+        }
+        for section, value in changes.items():
+            whole = {**content.get(section, {}), **value} if isinstance(value, dict) else value
+            content[section] = whole
+        self.path.write_text(json.dumps(content, indent=1))
+
+    def spec(self, *devices, kind="acme.com/widget", file="acme.json", **members):
+        """Write a spec file; *devices* are pairs of a name and its containerEdits."""
+        content = {
+            "cdiVersion": "0.6.0",
+            "kind": kind,
+            **members,
+            "devices": [{"name": name, "containerEdits": edits} for name, edits in devices],
+        }
+        path = self.spec_dir / file
+        path.write_text(json.dumps(content, indent=1))
+        return path
+
+    def records(self):
+        """Return the audit records so far, each valid by the schema that we ship."""
+        if not self.audit_file.exists():
+            return []
+        records = [json.loads(line) for line in self.audit_file.read_bytes().splitlines()]
+        for record in records:
+            audit_validator().validate(record)
+        return records
+
+    def forget(self):
+        """Remove what was compiled from this configuration outside its directory."""
+        compiled = COMPILED / str(self.path).lstrip("/")
+        shutil.rmtree(compiled, ignore_errors=True)
+        for parent in compiled.parents:
+            if not parent.is_relative_to(COMPILED) or not parent.is_dir() or any(parent.iterdir()):
+                break
+            parent.rmdir()
