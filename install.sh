@@ -6,6 +6,7 @@
 # containers can start at any moment, and a failure leaves the old one as it was.
 set -eu
 umask 022
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # which "su" leaves out
 
 usage() {
     cat <<'END'
@@ -169,16 +170,19 @@ build() {
     (cd "$new" && ln -s venv/lib/python3.*/site-packages lib)
     "$new/venv/bin/python" -I -m compileall -q "$new/lib/cdi_runc"
 
-    write launcher "s|^cdi_python=.*|cdi_python=$(in_sed "$(quoted "$python")")|
+    # What is compiled here is for this version of Python, so the launcher names it in full.
+    exact=$(readlink -f "$python")
+    write launcher "s|^cdi_python=.*|cdi_python=$(in_sed "$(quoted "$exact")")|
         s|^cdi_home=.*|cdi_home=$(in_sed "$(quoted "$new")")|" <"$source/packaging/launcher"
-    write shim "s|^home = .*|home = $(in_sed "$(in_python "$new")")|" <"$source/packaging/shim"
+    library=$(readlink -f "$new/lib")
+    write shim "s|\"/usr/lib/cdi-runc/lib\"|$(in_sed "$(in_python "$library")")|" \
+        <"$source/packaging/shim"
     write cdictl '' <<END
 #!/bin/sh
 exec $(quoted "$new/venv/bin/python") -I -m cdi_runc.cli.main "\$@"
 END
     chmod 644 "$new/shim"
-    tag=$("$python" -I -S -c 'import sys; print(sys.implementation.cache_tag)')
-    "$python" -I -S "$source/packaging/freeze" "$new/lib" "$new/hot.$tag"
+    "$python" -X no_debug_ranges -I "$source/packaging/freeze" "$library" "$new/hot.pyc"
 }
 write() {
     sed -e "$2" >"$new/$1"
@@ -212,8 +216,14 @@ activate() {
     done
 }
 
+has_docker() {
+    has dockerd || [ -n "$docker_config" ] || "$home/venv/bin/python" -I -c 'if True:
+        import sys
+        from cdi_runc.cli import dockerd
+        sys.exit(not dockerd.running())'
+}
 configure_docker() {
-    if [ -n "$docker" ] && { has dockerd || pidof dockerd >/dev/null 2>&1; }; then
+    if [ -n "$docker" ] && has_docker; then
         if [ "$(id -u)" -ne 0 ]; then
             say "Docker is left alone, since you are not root. For a rootless Docker: $bin/cdictl configure docker"
             return

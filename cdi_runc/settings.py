@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     Signature = tuple[int, int, int, int, int]
 
 
-STAMP = f"cdi-runc {VERSION} {sys.hexversion:x}"
-"""What compiled files begin with: another version's are not read."""
+STAMP = f"cdi-runc {VERSION} {sys.hexversion:x} {__file__}"
+"""What compiled files begin with: another version's, or another installation's, are not read."""
 
 
 class Settings(Record):

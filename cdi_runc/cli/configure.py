@@ -94,9 +94,9 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         reason = f"cannot write {error.filename or named}: {error.strerror}"
         raise CdiRuncError(reason, cure=by_hand) from None
-    if not daemon:
+    if text != file.text and not daemon:
         told.append("No Docker daemon that uses it runs now; it will read the file when it starts.")
-    elif not client:
+    elif text != file.text and daemon and not client:
         told.append(f"Docker will read it after: kill -HUP {daemon.pid}")
     print("\n".join(told))
     return 0

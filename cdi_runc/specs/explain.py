@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 
 from cdi_runc import paths
 from cdi_runc.errors import UnknownDevice
@@ -16,73 +17,90 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 SHOWN_FAULTS = 3
+_KIND = re.compile(rb"""["']?kind["']?\s*:\s*["']?([^\s"'#,}]+)""", re.IGNORECASE)
+
+Definitions = dict[str, dict[str, list[str]]]
+"""Kind, device name: the files that define it."""
 
 
 def unresolved(names: Sequence[str], registry: Registry, settings: Settings) -> UnknownDevice:
     """Return the error for the qualified *names* that *registry* cannot resolve."""
-    defined: dict[str, dict[str, list[str]]] = {}
-    for (path, _), (kind, _, devices, _) in zip(registry.files, registry.summary, strict=True):
-        for name, _ in devices:
-            defined.setdefault(kind, {}).setdefault(name, []).append(path)
-    told = "; ".join(_cause(name, defined) for name in names)
-    conflict = any(_paths(name, defined) for name in names)
-    rejected = [] if conflict else _suspects(names, registry)
+    defined = _definitions(registry)
+    suspects = [
+        (path, why, kind)
+        for path, why in registry.faults
+        if (kind := _kind_of(path)) is None or any(name.startswith(f"{kind}=") for name in names)
+    ]
+    told = [_cause(name, defined, suspects) for name in names]
+    unknown = [(path, why) for path, why, kind in suspects if kind is None]
+    conflict = any(_files(name, defined) for name in names)
+    if unknown and not conflict:
+        more = len(unknown) - SHOWN_FAULTS
+        shown = ", ".join(f"{path} ({why})" for path, why in unknown[:SHOWN_FAULTS])
+        told.append(f"it may be in a file that cannot be used: {shown}")
+        told[-1] += f" and {more} more files" if more > 0 else ""
     absent = [path for path in settings.spec_dirs if not paths.exists(path)]
-    if rejected:
-        more = len(rejected) - SHOWN_FAULTS
-        told += "; not usable: " + ", ".join(
-            f"{path} ({why})" for path, why in rejected[:SHOWN_FAULTS]
-        )
-        told += f" and {more} more files" if more > 0 else ""
-    elif not registry.files and absent:
-        told += f"; {' and '.join(absent)} {'do' if len(absent) > 1 else 'does'} not exist"
+    if absent and not registry.files:
+        told.append(f"{' and '.join(absent)} {'do' if len(absent) > 1 else 'does'} not exist")
     cure = None
     if conflict:
         cure = "remove the device from one of the two files"
-    elif rejected:
-        cure = f"see every fault with: cdictl validate {rejected[0][0]}"
-    return UnknownDevice(told, cure=cure)
+    elif suspects:
+        cure = f"see every fault with: cdictl validate {suspects[0][0]}"
+    return UnknownDevice("; ".join(told), cure=cure)
 
 
-def _paths(name: str, defined: dict[str, dict[str, list[str]]]) -> list[str]:
+def _definitions(registry: Registry) -> Definitions:
+    defined: Definitions = {}
+    for (path, _), (kind, _, devices, _) in zip(registry.files, registry.summary, strict=True):
+        for name, _ in devices:
+            defined.setdefault(kind, {}).setdefault(name, []).append(path)
+    return defined
+
+
+def _files(name: str, defined: Definitions) -> list[str]:
     kind, _, device = name.partition("=")
     return defined.get(kind, {}).get(device, [])
 
 
-def _cause(name: str, defined: dict[str, dict[str, list[str]]]) -> str:
+def _kind_of(path: str) -> str | None:
+    """Return the kind that a file which cannot be used seems to define, if it says so."""
+    try:
+        with open(path, "rb") as file:
+            found = _KIND.search(file.read(1 << 16))
+    except OSError:
+        return None
+    return found[1].decode("utf-8", "replace") if found else None
+
+
+def _cause(name: str, defined: Definitions, suspects: Sequence[tuple[str, str, str | None]]) -> str:
     kind, _, device = name.partition("=")
-    files = _paths(name, defined)
+    files = _files(name, defined)
     if files:
         return f"device {name} is in conflict: {' and '.join(files)} both define it"
+    for path, why, other in suspects:
+        if other == kind:
+            return (
+                f"device {name} is not available: {path}, which defines {kind}, is refused: {why}"
+            )
     if kind in defined:
         known = sorted(defined[kind])
         near = difflib.get_close_matches(device, known, 1, 0.5)
         shown = ", ".join(known[:SHOWN]) + (", ..." if len(known) > SHOWN else "")
         path = next(iter(defined[kind].values()))[0]
-        return f"unknown device {name}: {path} has {kind}={shown}" + (
-            f" (did you mean {near[0]}?)" if near else ""
-        )
-    vendor = kind.partition("/")[0]
+        return f"unknown device {name}: {path} has {kind}={shown}{_meant(near)}"
+    vendor, _, class_ = kind.partition("/")
     kinds = sorted(defined)
     near = difflib.get_close_matches(kind, kinds, 1, 0.6)
-    meant = f" (did you mean {near[0]}?)" if near else ""
-    if any(other.partition("/")[0] == vendor for other in kinds):
-        own = ", ".join(other for other in kinds if other.partition("/")[0] == vendor)
-        return f"unknown device {name}: vendor {vendor} has no such class, only {own}{meant}"
-    told = f"known kinds: {', '.join(kinds[:SHOWN])}" if kinds else "no spec file defines a device"
-    return f"unknown device {name}: unknown vendor {vendor}; {told}{meant}"
+    own = [other for other in kinds if other.partition("/")[0] == vendor]
+    if own:
+        told = f"vendor {vendor} has no class {class_}, only {', '.join(own)}"
+    elif kinds:
+        told = f"unknown vendor {vendor}; known kinds: {', '.join(kinds[:SHOWN])}"
+    else:
+        told = f"unknown vendor {vendor}; no spec file defines a device"
+    return f"unknown device {name}: {told}{_meant(near)}"
 
 
-def _suspects(names: Sequence[str], registry: Registry) -> list[tuple[str, str]]:
-    """Return the rejected files, those that seem to speak of a wanted kind first."""
-    wanted = {name.partition("=")[0] for name in names}
-
-    def speaks(fault: tuple[str, str]) -> bool:
-        try:
-            with open(fault[0], "rb") as file:
-                text = file.read(1 << 16).decode(errors="replace")
-        except OSError:
-            return False
-        return any(kind in text for kind in wanted)
-
-    return sorted(registry.faults, key=lambda fault: not speaks(fault))
+def _meant(near: list[str]) -> str:
+    return f" (did you mean {near[0]}?)" if near else ""
