@@ -41,51 +41,53 @@ die() {
     exit 1
 }
 
-prefix='' docker=1 docker_config='' demo='' uninstall='' force='' set_default=''
-while [ $# -gt 0 ]; do
-    case $1 in
-        --prefix=?*) prefix=${1#*=} ;;
-        --docker-config=?*) docker_config=${1#*=} ;;
-        --prefix | --docker-config)
-            [ -n "${2-}" ] || { warn "$1 needs a value"; exit 2; }
-            case $1 in --prefix) prefix=$2 ;; *) docker_config=$2 ;; esac
-            shift
-            ;;
-        --no-docker) docker='' ;;
-        --set-default) set_default=1 ;;
-        --demo) demo=1 ;;
-        --uninstall) uninstall=1 ;;
-        --force) force=1 ;;
-        -h | --help)
-            usage
-            exit 0
-            ;;
+read_options() {
+    prefix='' docker=1 docker_config='' demo='' uninstall='' force='' set_default=''
+    while [ $# -gt 0 ]; do
+        case $1 in
+            --prefix=?*) prefix=${1#*=} ;;
+            --docker-config=?*) docker_config=${1#*=} ;;
+            --prefix | --docker-config)
+                [ -n "${2-}" ] || { warn "$1 needs a value"; exit 2; }
+                case $1 in --prefix) prefix=$2 ;; *) docker_config=$2 ;; esac
+                shift
+                ;;
+            --no-docker) docker='' ;;
+            --set-default) set_default=1 ;;
+            --demo) demo=1 ;;
+            --uninstall) uninstall=1 ;;
+            --force) force=1 ;;
+            -h | --help)
+                usage
+                exit 0
+                ;;
+            *)
+                warn "unknown option $1; see --help"
+                exit 2
+                ;;
+        esac
+        shift
+    done
+    if [ -n "$uninstall" ] && [ -n "$demo$set_default" ]; then
+        warn "--uninstall goes with none of --demo and --set-default"
+        exit 2
+    fi
+
+    source=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
+    case $prefix in
+        '') home=/opt/cdi-runc bin=/usr/local/bin ;;
         *)
-            warn "unknown option $1; see --help"
-            exit 2
+            case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
+            prefix=${prefix%/} home=$prefix/lib/cdi-runc bin=$prefix/bin
             ;;
     esac
-    shift
-done
-if [ -n "$uninstall" ] && [ -n "$demo$set_default" ]; then
-    warn "--uninstall goes with none of --demo and --set-default"
-    exit 2
-fi
+    [ -n "$prefix" ] || [ "$(id -u)" -eq 0 ] ||
+        die "only root can write to $home; use sudo, or --prefix DIR for a place of your own"
+    stub='# Left by install.sh --uninstall --force'
 
-source=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
-case $prefix in
-    '') home=/opt/cdi-runc bin=/usr/local/bin ;;
-    *)
-        case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
-        prefix=${prefix%/} home=$prefix/lib/cdi-runc bin=$prefix/bin
-        ;;
-esac
-[ -n "$prefix" ] || [ "$(id -u)" -eq 0 ] ||
-    die "only root can write to $home; use sudo, or --prefix DIR for a place of your own"
-stub='# Left by install.sh --uninstall --force'
-
-# What of the caller's environment would send Python or pip elsewhere.
-unset PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE PIP_TARGET PIP_PREFIX PIP_USER PIP_REQUIRE_VIRTUALENV
+    # What of the caller's environment would send Python or pip elsewhere.
+    unset PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE PIP_TARGET PIP_PREFIX PIP_USER PIP_REQUIRE_VIRTUALENV
+}
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
@@ -290,45 +292,54 @@ remove() {
     say "If another engine was told to use $bin/cdi-runc, tell it otherwise."
 }
 
-new='' work=$(mktemp -d)
-# shellcheck disable=SC2329  # called by the trap
-clean_up() {
-    rm -rf -- "$work"
-    [ -z "$new" ] || rm -rf -- "$new"
-}
-trap clean_up EXIT
-trap 'exit 129' HUP
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-if [ -e "$home" ] && [ ! -e "$home/versions" ] && [ -n "$(ls -A "$home")" ]; then
-    die "$home was not made by this program (a package?), so it is left alone; choose another --prefix"
-fi
 lock() {
     has flock || return 0
     exec 9>"$home/.lock"
     flock -n 9 || die "another install.sh is at work on $home"
 }
-if [ -n "$uninstall" ]; then
-    [ ! -e "$home" ] || lock
-    remove
-    exit 0
-fi
-[ -z "$demo" ] || [ "$(id -u)" -eq 0 ] || die "--demo makes a device, so it needs root"
-for command in "$bin/cdi-runc" "$bin/cdictl"; do
-    is_ours "$command" || die "$command is there already, and is not from here; move it away first"
-done
-find_python
-mkdir -p "$home/versions" "$bin"
-lock
-build
-try_out
-activate
-exec 9>&-
-say "Installed: $bin/cdi-runc and $bin/cdictl"
-configure_docker
-if [ -n "$demo" ]; then
-    has runc || need "the demo" runc
-    has busybox || need "the demo" busybox-static
-    "$source/packaging/demo/run" "$bin"
-fi
+
+# shellcheck disable=SC2317,SC2329  # called by the trap
+clean_up() {
+    rm -rf -- "$work"
+    [ -z "$new" ] || rm -rf -- "$new"
+}
+
+# A function, so that the shell has read all of this before it does anything.
+main() {
+    read_options "$@"
+    new='' work=$(mktemp -d)
+    trap clean_up EXIT
+    trap 'exit 129' HUP
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+
+    if [ -e "$home" ] && [ ! -e "$home/versions" ] && [ -n "$(ls -A "$home")" ]; then
+        die "$home was not made by this program (a package?), so it is left alone; choose another --prefix"
+    fi
+    if [ -n "$uninstall" ]; then
+        [ ! -e "$home" ] || lock
+        remove
+        exit 0
+    fi
+    [ -z "$demo" ] || [ "$(id -u)" -eq 0 ] || die "--demo makes a device, so it needs root"
+    for command in "$bin/cdi-runc" "$bin/cdictl"; do
+        is_ours "$command" || die "$command is there already, and is not from here; move it away first"
+    done
+    find_python
+    mkdir -p "$home/versions" "$bin"
+    lock
+    build
+    try_out
+    activate
+    exec 9>&-
+    say "Installed: $bin/cdi-runc and $bin/cdictl"
+    configure_docker
+    if [ -n "$demo" ]; then
+        has runc || need "the demo" runc
+        has busybox || need "the demo" busybox-static
+        "$source/packaging/demo/run" "$bin"
+    fi
+}
+
+main "$@"
+exit

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from cdi_runc import audit, jsonio, plan, registry, requests
 from cdi_runc.bundle import Bundle, describe
-from cdi_runc.errors import BadBundle, BadConfiguration, CdiRuncError
+from cdi_runc.edits import Doubt
+from cdi_runc.errors import BadBundle, BadConfiguration, BadSpec, CdiRuncError, Unusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cdi_runc.invocation import Invocation
+    from cdi_runc.registry import Device
     from cdi_runc.settings import Settings
+
+UNCERTAIN = ("netDevices", "intelRdt")  # what some runtimes drop, see capabilities
 
 
 def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
@@ -32,14 +36,20 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
             raise BadConfiguration(settings.broken)
         devices, specs = registry.resolve(requests.devices(wanted), settings)
         record.devices(devices)
-        for path, why in specs.faults:
-            record.warn(f"spec file ignored: {path}: {why}")
+        warnings = _check_overrides(devices, specs, settings)
         steps = plan.build(devices, bundle.config)
+        warnings += _check_runtime(steps, runtime, settings)
         done = plan.carry_out(steps, bundle.config)
         record.edits(done)
     except CdiRuncError as error:
         _append(record, call, "failed", str(error))
         raise
+    warnings += [step.note for step in steps if type(step.note) is Doubt]
+    for text in warnings:
+        record.warn(text)
+        _warn(text, call)
+    for path, why, _, _ in specs.faults:
+        record.warn(f"spec file ignored: {path}: {why}")
     changed = any(e.before != e.after for _, effects in done for e in effects)
     data = jsonio.dumps(bundle.config) if changed else bundle.data
     record.digests(bundle.data, data)
@@ -55,10 +65,45 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
         raise
 
 
+def _check_overrides(
+    devices: list[Device], specs: registry.Registry, settings: Settings
+) -> list[str]:
+    """Return a warning for each device that a broken file may have been meant to override."""
+    told = [
+        f"{path}, which would override {device.name} of {device.path}, is refused: {why}"
+        for device in devices
+        for path, why in (specs.broken_overrides(device) if specs.faults else ())
+    ]
+    if told and settings.broken_override == "refuse":
+        raise BadSpec(told[0])
+    return told
+
+
+def _check_runtime(steps: list[plan.Step], runtime: str, settings: Settings) -> list[str]:
+    """Return a warning for each kind of edit that the real runtime would drop."""
+    told = []
+    for step in {step.key: step for step in steps if step.key in UNCERTAIN}.values():
+        from cdi_runc import capabilities
+
+        why = capabilities.missing(step.key, runtime, settings)
+        if why:
+            told.append(f"device {step.device} brings {step.key} (spec {step.spec}): {why}")
+    if told and settings.unsupported == "refuse":
+        raise Unusable(
+            "; ".join(told),
+            cure="use a runtime that has it, or set unsupported to warn in the configuration",
+        )
+    return told
+
+
 def _append(record: audit.Record, call: Invocation, result: str, error: str = "") -> None:
     try:
         record.append(result, error)
     except OSError as problem:
-        from cdi_runc import report
+        _warn(f"audit record not written: {describe(problem)}", call)
 
-        report.warning(f"audit record not written: {describe(problem)}", call)
+
+def _warn(text: str, call: Invocation) -> None:
+    from cdi_runc import report
+
+    report.warning(text, call)

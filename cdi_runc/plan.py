@@ -59,7 +59,7 @@ def build(devices: Sequence[Device], config: Config, *, preflight: bool = True) 
                         continue
                     pointer = f"{place}/{key}/{index}"
                     steps.append(Step(key, edit, name, path, pointer, note))
-                    problem = edit.preflight() if preflight else ""
+                    problem = edit.preflight(config) if preflight else ""
                     if problem:
                         problems.append((device, problem))
     if problems:

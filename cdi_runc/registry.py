@@ -69,8 +69,8 @@ class Registry:
     dirs: tuple[Signature | None, ...]
     """Of each spec directory, None where it was missing."""
     files: tuple[tuple[str, Signature | None], ...]
-    faults: tuple[tuple[str, str], ...]
-    """Path of each file that cannot be used, and why."""
+    faults: tuple[tuple[str, str, str, int], ...]
+    """Path of each file that cannot be used, why, the kind it speaks of, its directory's rank."""
 
     def piece(self, place: tuple[int, int]) -> Any:
         """Return the value kept at *place*, an offset behind the head and a length."""
@@ -98,6 +98,17 @@ class Registry:
             if _signature(path) != was:
                 return False
         return True
+
+    def broken_overrides(self, device: Device) -> list[tuple[str, str]]:
+        """Return path and fault of each broken file that would come before *device*'s own."""
+        directory = device.path.rpartition("/")[0]
+        rank = self.spec_dirs.index(directory) if directory in self.spec_dirs else 0
+        kind = device.name.partition("=")[0]
+        return [
+            (path, why)
+            for path, why, other, other_rank in self.faults
+            if other_rank > rank and other in (kind, "")
+        ]
 
     def names(self) -> list[str]:
         """Return the qualified names of all devices, sorted, those in conflict included."""

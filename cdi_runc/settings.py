@@ -38,6 +38,8 @@ class Settings(Record):
     )
     """Variable, kind for unqualified names, words that mean no device."""
     mounts: str = ""
+    broken_override: str = "warn"
+    unsupported: str = "refuse"
     audit_required: bool = False
     audit_env: str = "digest"
     log_level: str = "warning"

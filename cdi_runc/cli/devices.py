@@ -34,7 +34,7 @@ def run(args: Namespace) -> int:
         for name in found.names()
         if (device := found.find(name)) is not None
     ]
-    ignored = [{"file": path, "reason": why} for path, why in found.faults]
+    ignored = [{"file": path, "reason": why} for path, why, _, _ in found.faults]
     if args.json:
         rendering.print_json({"devices": devices, "ignored": ignored})
         return 0

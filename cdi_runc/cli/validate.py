@@ -4,77 +4,100 @@ from __future__ import annotations
 
 import sys
 
+import jsonschema
+
 from cdi_runc import files
 from cdi_runc.bundle import describe
 from cdi_runc.cli import common, rendering
-from cdi_runc.specs import check
+from cdi_runc.specs import check, lint
+from cdi_runc.specs.check import Finding
 from cdi_runc.specs.compile import SIZE_LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterator
     from typing import Any
 
 EPILOG = """\
 A file is read as every other tool with the CDI reference library reads it: JSON as YAML, and keys
-given twice are refused.  The exit code is 1 if any file is not valid.
+given twice are refused.  Errors make a file useless; warnings are likely mistakes.  The exit code
+is 1 if any file has an error (with --strict: or a warning).
 
 examples:
   cdictl validate /etc/cdi/*.yaml
-  cdictl validate --json vendor.json | jq '.[].errors'
+  cdictl validate --strict --json vendor.json | jq '.[].warnings'
 """
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the command's options."""
     parser.add_argument("files", nargs="+", metavar="FILE", help="a CDI spec file")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 on warnings too")
     common.add_json(parser)
     parser.epilog = EPILOG
 
 
 def run(args: Namespace) -> int:
-    """Print the devices of each valid file, and the faults of each other one."""
+    """Print what there is to say of each file."""
     results = [examined(path) for path in args.files]
     if args.json:
         rendering.print_json(results)
     else:
         for result in results:
-            _print(result)
-    return 0 if all(result["valid"] for result in results) else 1
+            print("\n".join(_lines(result)), file=sys.stderr if result["errors"] else sys.stdout)
+    faulty = [r for r in results if r["errors"] or (args.strict and r["warnings"])]
+    return 1 if faulty else 0
 
 
 def examined(path: str) -> dict[str, Any]:
     """Return what there is to say of the file at *path*."""
+    names: list[str] = []
+    warnings: list[Finding] = []
     try:
         data, _ = files.read(path, SIZE_LIMIT)
     except (OSError, ValueError) as error:
-        spec, findings = None, [check.Finding("", f"cannot read it: {describe(error)}")]
+        errors = [Finding("", f"cannot read it: {describe(error)}")]
     else:
-        spec, findings = check.examine(data)
+        raw, decoded, errors = check.decoded_spec(data)
+        errors = errors or check.placed(list(_against_schema(decoded)), data)
+        if not errors:
+            names = [f"{decoded['kind']}={device['name']}" for device in decoded["devices"]]
+            found = [Finding(pointer, text) for pointer, text in lint.warnings(decoded, raw)]
+            warnings = check.placed(found, data)
     return {
         "file": path,
-        "valid": spec is not None,
-        "devices": spec.names if spec is not None else [],
-        "errors": [
-            {
-                "line": finding.line,
-                "column": finding.column,
-                "pointer": finding.pointer,
-                "message": finding.message,
-            }
-            for finding in findings
-        ],
+        "valid": not errors,
+        "devices": names,
+        "errors": [_told(finding) for finding in errors],
+        "warnings": [_told(finding) for finding in warnings],
     }
 
 
-def _print(result: dict[str, Any]) -> None:
+def _against_schema(decoded: dict[str, Any]) -> Iterator[Finding]:
+    """Yield what the published JSON Schema says beyond the checks: nothing, or one has a fault."""
+    for error in jsonschema.Draft202012Validator(check.schema()).iter_errors(decoded):
+        yield Finding("".join(f"/{part}" for part in error.absolute_path), error.message)
+
+
+def _told(finding: Finding) -> dict[str, Any]:
+    return {
+        "line": finding.line,
+        "column": finding.column,
+        "pointer": finding.pointer,
+        "message": finding.message,
+    }
+
+
+def _lines(result: dict[str, Any]) -> Iterator[str]:
     path = result["file"]
+    for level, colour in (("error", "red"), ("warning", "yellow")):
+        for finding in result[f"{level}s"]:
+            place = f":{finding['line']}:{finding['column']}" if finding["line"] else ""
+            field = f" {finding['pointer']}:" if finding["pointer"] else ""
+            label = rendering.paint(f"{level}:", colour)
+            yield f"{path}{place}: {label}{field} {finding['message']}"
     if result["valid"]:
         count = len(result["devices"])
-        print(f"{path}: {rendering.paint('valid', 'green')}, {count} devices")
-        return
-    for error in result["errors"]:
-        place = f":{error['line']}:{error['column']}" if error["line"] else ""
-        field = f" {error['pointer']}:" if error["pointer"] else ""
-        label = rendering.paint("error:", "red")
-        print(f"{path}{place}: {label}{field} {error['message']}", file=sys.stderr)
+        devices = f"{count} device{'s' if count != 1 else ''}"
+        yield f"{path}: {rendering.paint('valid', 'green')}, {devices}"

@@ -90,6 +90,8 @@ def _settings(value: dict[str, Any]) -> settings.Settings:
         "annotations": _tuple(requests.get("annotations")),
         "environment": _environment(requests.get("environment")),
         "mounts": (requests.get("mounts") or "").rstrip("/") or None,
+        "broken_override": value.get("broken_override"),
+        "unsupported": value.get("unsupported"),
         "audit_file": audit.get("file"),
         "audit_required": audit.get("required"),
         "audit_env": audit.get("env"),

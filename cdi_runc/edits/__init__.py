@@ -11,8 +11,8 @@ A kind's module offers:
 ``parse(entries)``
     decoded entries -> the arguments of each ``Edit``, plain data that ``marshal`` can keep (cold).
 ``Edit``
-    one edit; ``settle(config)`` makes it final against the host and the container, ``preflight()``
-    says what on the host would keep it from working.
+    one edit; ``settle(config)`` makes it final against the host and the container, and
+    ``preflight(config)`` says what would keep it from working.
 ``apply(edits, config)``
     carry out all edits of this kind in order; one list of effects for each edit.
 
@@ -67,11 +67,17 @@ class Effect(Record):
     """For a replaced list entry that moves: where it was."""
 
 
+class Doubt(str):
+    """A note on an edit that deserves a warning."""
+
+    __slots__ = ()
+
+
 class Edit(Record):
     """Base of the edits of all kinds."""
 
     def settle(self, config: Config) -> tuple[Edit, str]:
-        """Return the edit as it is to be carried out, and a note on what that changed.
+        """Return the edit as it is to be carried out, and a note on what is special about it.
 
         Raises:
             Unusable: the host lacks what the edit is made from.
@@ -79,8 +85,8 @@ class Edit(Record):
         """
         return self, ""
 
-    def preflight(self) -> str:
-        """Return what on the host would keep this edit from working, or the empty text."""
+    def preflight(self, config: Config) -> str:
+        """Return what would keep this edit from working in *config* on this host, or nothing."""
         return ""
 
 

@@ -10,7 +10,7 @@ import posix
 
 from cdi_runc import edits as base
 from cdi_runc import paths
-from cdi_runc.edits import Effect
+from cdi_runc.edits import Doubt, Effect
 from cdi_runc.errors import Unusable
 
 TYPE_CHECKING = False
@@ -21,6 +21,17 @@ if TYPE_CHECKING:
     from cdi_runc.edits import Config, Report
 
 SINCE = "0.3.0"
+# Every container has these nodes (OCI runtime-spec, "Default Devices").
+STANDARD = {
+    "/dev/null": (1, 3),
+    "/dev/zero": (1, 5),
+    "/dev/full": (1, 7),
+    "/dev/random": (1, 8),
+    "/dev/urandom": (1, 9),
+    "/dev/tty": (5, 0),
+    "/dev/console": (5, 1),
+    "/dev/ptmx": (5, 2),
+}
 _TYPES = {0o020000: "c", 0o060000: "b", 0o010000: "p"}
 
 
@@ -60,6 +71,9 @@ class Edit(base.Edit):
         owner = {
             key: user[key] for key in ("uid", "gid") if getattr(edit, key) is None and user.get(key)
         }
+        numbers = STANDARD.get(paths.clean(self.path))
+        if numbers and (edit.type, edit.major, edit.minor) != ("c", *numbers):
+            note = Doubt(f"{self.path} takes the place of a standard node")
         return (edit.but(**owner) if owner else edit), note
 
     def _is_complete(self) -> bool:
@@ -85,8 +99,9 @@ class Edit(base.Edit):
             if not self.major and kind != "p":
                 changes["major"], changes["minor"] = major, minor
         elif kind == self.type and kind != "p" and (major, minor) != (self.major, self.minor):
-            return self.but(**changes), (
-                f"spec says {self.major}:{self.minor}, {host_path} on this host is {major}:{minor}"
+            return self.but(**changes), Doubt(
+                f"the spec says {self.major}:{self.minor} for {self.path},"
+                f" and {host_path} on this host is {major}:{minor}"
             )
         return self.but(**changes) if changes else self, ""
 

@@ -43,7 +43,7 @@ class Edit(base.Edit):
             return self, ""
         return self.but(env=SAFE_ENV), "the hook has no env of its own, so it gets PATH alone"
 
-    def preflight(self) -> str:
+    def preflight(self, config: Config) -> str:
         """Say whether a hook that runs on the host is no program there.
 
         startContainer runs from the container's own root file system, all others from the host's

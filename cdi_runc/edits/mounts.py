@@ -50,7 +50,7 @@ class Edit(base.Edit):
             return self, ""
         return Edit(self.host_path, self.container_path, options, type_), "; ".join(notes)
 
-    def preflight(self) -> str:
+    def preflight(self, config: Config) -> str:
         """Say whether the source is missing: runc's own words name neither device nor spec."""
         if self.is_bind():
             try:

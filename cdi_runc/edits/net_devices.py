@@ -20,12 +20,18 @@ class Edit(base.Edit):
     host_interface: str
     name: str
 
-    def preflight(self) -> str:
-        """Say whether the interface is missing in the caller's network namespace."""
+    def preflight(self, config: Config) -> str:
+        """Say whether the interface is missing, or has no namespace to go to."""
         try:
             posix.stat(f"/sys/class/net/{self.host_interface}")
         except (OSError, ValueError):
             return f"network interface {self.host_interface} is not on this host"
+        namespaces = (config.get("linux") or {}).get("namespaces") or ()
+        if not any(type(entry) is dict and entry.get("type") == "network" for entry in namespaces):
+            return (
+                f"network interface {self.host_interface} cannot be moved: the container has no"
+                " network namespace of its own"
+            )
         return ""
 
 

@@ -94,12 +94,18 @@ def load(data: bytes) -> Spec:
 
 def examine(data: bytes) -> tuple[Spec | None, list[Finding]]:
     """Return the spec, or None and every fault of the file with its line and column."""
+    _, decoded, findings = decoded_spec(data)
+    return (None if findings else _compiled(decoded)), findings
+
+
+def decoded_spec(data: bytes) -> tuple[Any, dict[str, Any], list[Finding]]:
+    """Return the value in *data*, the same decoded as the schema types it, and every fault."""
     try:
         value = document.read(data)
     except BadSpec as error:
-        return None, [Finding("", error.message)]
+        return None, {}, [Finding("", error.message)]
     if value is None:
-        return None, [Finding("", "the file is empty: it holds no CDI spec")]
+        return None, {}, [Finding("", "the file is empty: it holds no CDI spec")]
     found: list[Finding] = []
 
     def report(pointer: str, message: str) -> None:
@@ -115,17 +121,16 @@ def examine(data: bytes) -> tuple[Spec | None, list[Finding]]:
 
     if decoded is not None:
         _check(decoded, consider)
-    if found:
-        return None, _placed(found, data)
-    return _compiled(decoded), []
+    return value, decoded or {}, placed(found, data)
 
 
-def _placed(findings: list[Finding], data: bytes) -> list[Finding]:
-    placed = []
+def placed(findings: list[Finding], data: bytes) -> list[Finding]:
+    """Return *findings* with line and column, in the order of the file."""
+    found = []
     for finding in dict.fromkeys(findings):
         line, column = document.locate(data, finding.pointer) or (0, 0)
-        placed.append(finding.but(line=line, column=column))
-    return sorted(placed, key=lambda finding: (finding.line, finding.column))
+        found.append(finding.but(line=line, column=column))
+    return sorted(found, key=lambda finding: (finding.line, finding.column))
 
 
 def _check(spec: dict[str, Any], report: edits.Report) -> None:

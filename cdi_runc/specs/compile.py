@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import marshal
 import posix
+import re
 import stat
 import time
 
@@ -26,6 +27,7 @@ LOCK_SECONDS = 10.0
 # A file written within one tick of the kernel's clock can change again without a new time stamp,
 # so it counts as settled only when its stamps are older than this.
 RACY_NS = 50_000_000
+_KIND = re.compile(rb"""["']?kind["']?\s*:\s*["']?([^\s"'#,}]+)""", re.IGNORECASE)
 NEVER: Signature = (0, 0, 0, 0, 0)
 
 
@@ -119,8 +121,9 @@ def make_private(directory: str) -> None:
 
 def _tell(registry: hot.Registry, previous: hot.Registry | None, settings: Settings) -> None:
     known = previous.faults if previous is not None else ()
-    for path, why in registry.faults:
-        if (path, why) not in known:
+    for fault in registry.faults:
+        path, why, _, _ = fault
+        if fault not in known:
             log.unusual(settings, "warning", "spec file ignored", file=path, reason=why)
 
 
@@ -128,7 +131,8 @@ def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -
     """Return the registry of what lies in *spec_dirs* now, taking over from *previous*."""
     known = _known(previous)
     parts = _Parts()
-    directories, found, faults = _list(spec_dirs)
+    directories, found, unreadable = _list(spec_dirs)
+    faults = [(path, why, "", rank) for path, why, rank in unreadable]
     head_files: list[tuple[str, Signature | None]] = []
     summary: list[Any] = []
     definitions: dict[str, dict[str, list[tuple[int, Any]]]] = {}
@@ -138,7 +142,7 @@ def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -
         summary.append(entry)
         kind, spec_place, devices, fault = entry
         if fault:
-            faults.append((path, fault))
+            faults.append((path, fault, _spoken_kind(path), priority))
         for index, (name, place) in enumerate(devices):
             definitions.setdefault(kind, {}).setdefault(name, []).append(
                 (priority, (number, index, place, spec_place))
@@ -150,9 +154,8 @@ def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -
     for kind, own in tables.items():
         for name, winner in own.items():
             if type(winner[0]) is str:
-                faults.append(
-                    (winner[0], f"device {kind}={name} is defined in {' and '.join(winner)} too")
-                )
+                both = " and ".join(winner)
+                faults.append((winner[0], f"device {kind}={name} is defined in {both}", kind, 0))
     head = marshal.dumps(
         (
             STAMP,
@@ -167,6 +170,16 @@ def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -
     return b"%0*d" % (hot.PREFIX, len(head)) + head + parts.joined()
 
 
+def _spoken_kind(path: str) -> str:
+    """Return the kind that a file which cannot be used seems to define, or the empty text."""
+    try:
+        data, _ = files.read(path, SIZE_LIMIT)
+    except (OSError, ValueError):
+        return ""
+    found = _KIND.search(data[: 1 << 16])
+    return found[1].decode("utf-8", "replace") if found else ""
+
+
 def _winner(entries: list[tuple[int, Any]], head_files: list[tuple[str, Signature | None]]) -> Any:
     """Return the one definition in the highest directory, or the paths of those in conflict."""
     highest = max(priority for priority, _ in entries)
@@ -176,11 +189,11 @@ def _winner(entries: list[tuple[int, Any]], head_files: list[tuple[str, Signatur
 
 def _list(
     spec_dirs: tuple[str, ...],
-) -> tuple[list[Signature | None], list[tuple[int, str]], list[tuple[str, str]]]:
+) -> tuple[list[Signature | None], list[tuple[int, str]], list[tuple[str, str, int]]]:
     """Return each directory's signature, each spec file with its directory's rank, and faults."""
     directories: list[Signature | None] = []
     found: list[tuple[int, str]] = []
-    unreadable: list[tuple[str, str]] = []
+    unreadable: list[tuple[str, str, int]] = []
     seen: set[tuple[int, int]] = set()
     for priority, directory in enumerate(spec_dirs):
         try:
@@ -194,7 +207,7 @@ def _list(
             if len(directories) <= priority:
                 directories.append(None)
             if not isinstance(error, FileNotFoundError):
-                unreadable.append((directory, describe(error)))
+                unreadable.append((directory, describe(error), priority))
             continue
         found += [
             (priority, f"{directory}/{name}")

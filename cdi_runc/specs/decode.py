@@ -25,13 +25,13 @@ class _Fault(Exception):
     """A value that has no sense at its place; it is reported already."""
 
 
-def decode(value: Any, schema: Schema, report: Report, pointer: str = "") -> Any:
+def decode(value: Any, schema: Schema, report: Report) -> Any:
     """Return *value* as *schema* types it; None if that cannot be.
 
     Every fault goes to *report*, as its JSON pointer and what is wrong.
     """
     try:
-        return _decode(value, schema, report, pointer)
+        return _decode(value, schema, report, "")
     except _Fault:
         return None
 

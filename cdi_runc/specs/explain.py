@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 
 from cdi_runc import paths
 from cdi_runc.errors import UnknownDevice
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 SHOWN_FAULTS = 3
-_KIND = re.compile(rb"""["']?kind["']?\s*:\s*["']?([^\s"'#,}]+)""", re.IGNORECASE)
 
 Definitions = dict[str, dict[str, list[str]]]
 """Kind, device name: the files that define it."""
@@ -28,11 +26,11 @@ def unresolved(names: Sequence[str], registry: Registry, settings: Settings) -> 
     defined = _definitions(registry)
     suspects = [
         (path, why, kind)
-        for path, why in registry.faults
-        if (kind := _kind_of(path)) is None or any(name.startswith(f"{kind}=") for name in names)
+        for path, why, kind, _ in registry.faults
+        if not kind or any(name.startswith(f"{kind}=") for name in names)
     ]
     told = [_cause(name, defined, suspects) for name in names]
-    unknown = [(path, why) for path, why, kind in suspects if kind is None]
+    unknown = [(path, why) for path, why, kind in suspects if not kind]
     conflict = any(_files(name, defined) for name in names)
     if unknown and not conflict:
         more = len(unknown) - SHOWN_FAULTS
@@ -63,17 +61,7 @@ def _files(name: str, defined: Definitions) -> list[str]:
     return defined.get(kind, {}).get(device, [])
 
 
-def _kind_of(path: str) -> str | None:
-    """Return the kind that a file which cannot be used seems to define, if it says so."""
-    try:
-        with open(path, "rb") as file:
-            found = _KIND.search(file.read(1 << 16))
-    except OSError:
-        return None
-    return found[1].decode("utf-8", "replace") if found else None
-
-
-def _cause(name: str, defined: Definitions, suspects: Sequence[tuple[str, str, str | None]]) -> str:
+def _cause(name: str, defined: Definitions, suspects: Sequence[tuple[str, str, str]]) -> str:
     kind, _, device = name.partition("=")
     files = _files(name, defined)
     if files:

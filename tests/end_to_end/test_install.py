@@ -90,7 +90,7 @@ def test_the_launcher_is_ours_but_for_two_lines(installed):
 
     assert len(ours) == len(theirs)
     assert changed == ["cdi_python", "cdi_home"]
-    assert "cdi_python='/usr/bin/python3'" in theirs
+    assert f"cdi_python='{os.path.realpath('/usr/bin/python3')}'" in theirs
 
 
 def test_the_commands_answer(installed):
