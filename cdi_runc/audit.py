@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from cdi_runc.edits import Config, Effect
+    from cdi_runc.conflicts import Conflict
+    from cdi_runc.edits import Config
     from cdi_runc.invocation import Invocation
-    from cdi_runc.plan import Step
+    from cdi_runc.plan import Done, Step
     from cdi_runc.registry import Device
     from cdi_runc.requests import Request
     from cdi_runc.settings import Settings
@@ -92,52 +93,48 @@ class Record:
         """Note something that did not keep the container from starting."""
         self.content["warnings"].append(text)
 
-    def edits(self, done: Iterable[tuple[Step, list[Effect]]]) -> None:
+    def edits(self, done: Iterable[Done]) -> None:
         """Note every effect of every edit, in the order in which they happened."""
-        told = self.content["edits"]
-        setters: dict[int, str] = {}  # what an earlier device put there is the same object
-        for step, effects in done:
-            for number, effect in enumerate(effects, 1):
-                before, after, action = effect.before, effect.after, effect.action
-                setter = None
-                if before is not None and action != "already present":
-                    setter = setters.get(id(before))
-                    if action == "replaced" and effect.where != "/mounts":
-                        self._conflict(step, effect, setter)
-                    before = self._shown(before, setter)
-                    after = before if action == "kept" else after
-                setters[id(effect.after)] = step.device
-                edit = {
-                    "kind": step.key,
-                    "action": action,
-                    "where": effect.where,
-                    "before": before,
-                    "after": after,
-                    "device": step.device,
-                    "spec": step.spec,
-                    "pointer": step.pointer,
-                }
-                if effect.was:
-                    edit["was"] = effect.was
-                if step.note and number == len(effects):
-                    edit["note"] = step.note
-                told.append(edit)
+        self.content["edits"] = [self._edit(one) for one in done]
 
-    def _conflict(self, step: Step, effect: Effect, setter: str | None) -> None:
-        if effect.before is not None:
-            self.content["conflicts"].append(
-                {
-                    "kind": step.key,
-                    "where": effect.where,
-                    "device": step.device,
-                    "against": setter or "container",
-                    "before": self._shown(effect.before, setter),
-                    "after": effect.after,
-                    "decision": "cdi",
-                }
-            )
+    def _edit(self, one: Done) -> dict[str, Any]:
+        step, effect = one.step, one.effect
+        before, after = effect.before, effect.after
+        if effect.action != "already present":
+            before = self._shown(before, one.over)
+            after = before if effect.action == "kept" else after
+        edit = {
+            "kind": step.key,
+            "action": effect.action,
+            "where": effect.where,
+            "before": before,
+            "after": after,
+            "device": step.device,
+            "spec": step.spec,
+            "pointer": step.pointer,
+        }
+        if effect.was:
+            edit["was"] = effect.was
+        if one.note:
+            edit["note"] = one.note
+        return edit
 
-    def _shown(self, value: object, setter: str | None) -> object:
+    def conflicts(self, conflicts: Iterable[Conflict]) -> None:
+        """Note each conflict, with both values."""
+        self.content["conflicts"] = [
+            {
+                "kind": conflict.done.step.key,
+                "where": conflict.done.effect.where,
+                "device": conflict.done.step.device,
+                "against": conflict.against,
+                "before": self._shown(conflict.done.effect.before, conflict.done.over),
+                "after": conflict.done.step.edit.entry(),
+                "decision": conflict.decision,
+            }
+            for conflict in conflicts
+        ]
+
+    def _shown(self, value: object, setter: Step | None) -> object:
         """Return *value*; where it is a variable that no device set, its value as a digest.
 
         Only env has text as its values, and what the container's own configuration says there

@@ -39,7 +39,8 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
         warnings = _check_overrides(devices, specs, settings)
         steps = plan.build(devices, bundle.config)
         warnings += _check_runtime(steps, runtime, settings)
-        done = plan.carry_out(steps, bundle.config)
+        done = plan.carry_out(steps, bundle.config, dict(settings.conflicts))
+        _check_conflicts(done, record, settings)
         record.edits(done)
     except CdiRuncError as error:
         _append(record, call, "failed", str(error))
@@ -50,16 +51,22 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
         _warn(text, call)
     for path, why, _, _ in specs.faults:
         record.warn(f"spec file ignored: {path}: {why}")
-    changed = any(e.before != e.after for _, effects in done for e in effects)
+    changed = any(one.effect.before != one.effect.after for one in done)
     data = jsonio.dumps(bundle.config) if changed else bundle.data
     record.digests(bundle.data, data)
     if not changed:
         _append(record, call, "unchanged")
         return
+
     # The record first: a file that was edited and not recorded would be worse than the reverse,
     # and nothing but a rename comes after it.
+    def last() -> None:
+        if settings.exec == "merge":
+            _remember(done, call)
+        _append(record, call, "edited")
+
     try:
-        bundle.write(data, before_rename=lambda: _append(record, call, "edited"))
+        bundle.write(data, before_rename=last)
     except BadBundle as error:
         _append(record, call, "failed", str(error))
         raise
@@ -96,11 +103,31 @@ def _check_runtime(steps: list[plan.Step], runtime: str, settings: Settings) -> 
     return told
 
 
+def _check_conflicts(done: list[plan.Done], record: audit.Record, settings: Settings) -> None:
+    if any(one.effect.action in ("replaced", "kept") for one in done):
+        from cdi_runc import conflicts
+
+        found = conflicts.find(done, dict(settings.conflicts))
+        record.conflicts(found)
+        conflicts.refuse(found)
+
+
 def _append(record: audit.Record, call: Invocation, result: str, error: str = "") -> None:
     try:
         record.append(result, error)
     except OSError as problem:
         _warn(f"audit record not written: {describe(problem)}", call)
+
+
+def _remember(done: list[plan.Done], call: Invocation) -> None:
+    """Keep what exec has to give to further processes of the container (C8)."""
+    if any(one.step.key in ("env", "additionalGids") for one in done):
+        from cdi_runc import exec_process
+
+        try:
+            exec_process.remember(done, call)
+        except OSError as problem:
+            _warn(f"exec will not see the devices' variables: {describe(problem)}", call)
 
 
 def _warn(text: str, call: Invocation) -> None:

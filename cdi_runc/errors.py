@@ -59,6 +59,12 @@ class Unusable(CdiRuncError):
     cure = "regenerate the spec file, or bring back what it names"
 
 
+class Conflicting(CdiRuncError):
+    """An edit meets another value, and the configuration refuses that."""
+
+    cure = "remove one of the two, or change the configuration (key: conflicts)"
+
+
 class NoRuntime(CdiRuncError):
     """No real runtime was found."""
 

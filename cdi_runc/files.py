@@ -130,3 +130,28 @@ def _make_directories(directory: str) -> None:
         except OSError:
             if depth == len(parts):
                 raise
+
+
+def is_ours(status: posix.stat_result) -> bool:
+    """Tell whether only our own user can have made and can change the file."""
+    return status.st_uid == posix.geteuid() and not status.st_mode & 0o022
+
+
+def make_private(directory: str) -> None:
+    """Make *directory*, and what is missing above it, for our own user only.
+
+    Raises:
+        OSError: it cannot be made, or somebody else made it.
+
+    """
+    parts = directory.split("/")
+    for depth in range(2, len(parts) + 1):
+        try:
+            posix.mkdir("/".join(parts[:depth]), 0o700)
+        except FileExistsError:
+            continue
+        except OSError:
+            if depth == len(parts):
+                raise
+    if not is_ours(posix.lstat(directory)):
+        raise PermissionError(13, f"{directory} is not ours alone")

@@ -20,7 +20,13 @@ GLOBAL_VALUES = frozenset(
 COMMAND_VALUES = frozenset(
     ("bundle", "config", "console-socket", "pidfd-socket", "pid-file", "preserve-fds")
 )
-_LONG = {"b": "bundle", "f": "config"}
+EXEC_VALUES = frozenset(
+    (
+        "console-socket pidfd-socket cwd env e user u additional-gids g process p pid-file"
+        " process-label apparmor cap c preserve-fds cgroup"
+    ).split()  # noqa: SIM905
+)
+_LONG = {"b": "bundle", "f": "config", "p": "process"}
 COMMANDS = frozenset(
     [
         "checkpoint",
@@ -57,6 +63,8 @@ class Invocation(Record):
     """As given, which may be relative to the working directory."""
     config: str = ""
     """crun's ``--config``: a configuration elsewhere than in the bundle."""
+    process: str = ""
+    """exec's ``--process``: a file with the process to start."""
     root: str = ""
     log: str = ""
     log_format: str = "text"
@@ -80,7 +88,9 @@ def parse(arguments: Sequence[str]) -> Invocation:
             if not words and unknown and argument not in COMMANDS:
                 continue
             words.append(argument)
-            takes_value = COMMAND_VALUES
+            takes_value = EXEC_VALUES if words[0] == "exec" else COMMAND_VALUES
+            if words[0] == "exec" and len(words) > 1:
+                break  # what follows the id is the program's own
         elif argument == "--":
             words.extend(rest)
         else:
@@ -97,6 +107,7 @@ def parse(arguments: Sequence[str]) -> Invocation:
         id=words[1] if len(words) > 1 else "",
         bundle=options.get("bundle") or ".",
         config=options.get("config", ""),
+        process=options.get("process", ""),
         root=options.get("root", ""),
         log=options.get("log", ""),
         log_format=options.get("log-format", "text"),

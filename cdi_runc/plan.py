@@ -85,20 +85,42 @@ def _date(ns: int) -> str:
     return time.strftime("%Y-%m-%d", time.gmtime(ns // 1_000_000_000))
 
 
-def carry_out(steps: Iterable[Step], config: Config) -> list[tuple[Step, list[Effect]]]:
-    """Apply *steps* to *config* kind by kind; return each step with its effects, in that order.
+class Done(Record):
+    """One effect of one step."""
+
+    step: Step
+    effect: Effect
+    over: Step | None
+    """Whose the value was that stood there before; None where it was the container's own."""
+    note: str = ""
+
+
+def carry_out(
+    steps: Iterable[Step], config: Config, conflicts: dict[str, str] | None = None
+) -> list[Done]:
+    """Apply *steps* to *config* kind by kind; return what was done, in that order.
+
+    *conflicts* says for each kind of edit whose value stays, see :mod:`cdi_runc.conflicts`.
 
     Raises:
         BadBundle: a section of *config* is not of the type that the runtime-spec gives it.
 
     """
+    policy = conflicts or {}
     by_key: dict[str, list[Step]] = {}
     for step in steps:
         by_key.setdefault(step.key, []).append(step)
-    done: list[tuple[Step, list[Effect]]] = []
+    done: list[Done] = []
+    setters: dict[int, Step] = {}  # what an earlier step put there is the same object
     for key in edits.KEYS:
-        if key in by_key:
-            own = by_key[key]
-            effects = edits.kind(key).apply([step.edit for step in own], config)
-            done += zip(own, effects, strict=True)
+        if key not in by_key:
+            continue
+        own = by_key[key]
+        keep = policy.get(key, policy.get("", "")) == "container"
+        all_effects = edits.kind(key).apply([step.edit for step in own], config, keep)
+        for step, effects in zip(own, all_effects, strict=True):
+            for effect in effects:
+                note = step.note if effect is effects[-1] else ""
+                done.append(Done(step, effect, setters.get(id(effect.before)), note))
+                setters[id(effect.after)] = step
     return done

@@ -11,6 +11,7 @@ from __future__ import annotations
 import marshal
 import posix
 
+from cdi_runc import files
 from cdi_runc.record import Record
 from cdi_runc.settings import STAMP, signature
 
@@ -162,18 +163,13 @@ def current(settings: Settings) -> Registry:
 def _open(state_dir: str | None) -> Registry | None:
     if state_dir is None:
         return None
-    if not is_ours(posix.lstat(state_dir)):
+    if not files.is_ours(posix.lstat(state_dir)):
         return None
     fd = posix.open(f"{state_dir}/registry", posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NOFOLLOW)
-    if not is_ours(posix.fstat(fd)):
+    if not files.is_ours(posix.fstat(fd)):
         posix.close(fd)
         return None
     return Registry(lambda length, offset: posix.pread(fd, length, offset))
-
-
-def is_ours(status: posix.stat_result) -> bool:
-    """Tell whether only our own user can have made and can change the file."""
-    return status.st_uid == posix.geteuid() and not status.st_mode & 0o022
 
 
 def resolve(names: Sequence[str], settings: Settings) -> tuple[list[Device], Registry]:

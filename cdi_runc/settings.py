@@ -39,6 +39,9 @@ class Settings(Record):
     """Variable, kind for unqualified names, words that mean no device."""
     mounts: str = ""
     broken_override: str = "warn"
+    conflicts: tuple[tuple[str, str], ...] = (("", "cdi"),)
+    """For each kind of edit, and the empty text for all others: cdi, container or refuse."""
+    exec: str = "merge"
     unsupported: str = "refuse"
     audit_required: bool = False
     audit_env: str = "digest"
@@ -110,6 +113,6 @@ def load(path: str, limit: int) -> Any:
 
     """
     data, status = files.read(path, limit, posix.O_NOFOLLOW)
-    if status.st_uid != posix.geteuid() or status.st_mode & 0o022:
+    if not files.is_ours(status):
         raise ValueError("it is not ours alone")
     return marshal.loads(data)  # noqa: S302  # written by our own user

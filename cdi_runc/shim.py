@@ -5,7 +5,7 @@ from __future__ import annotations
 import posix
 
 from cdi_runc import invocation, runtime, settings
-from cdi_runc.errors import CdiRuncError, NoRuntime
+from cdi_runc.errors import CdiRuncError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,20 +26,32 @@ def main(argv: Sequence[str]) -> NoReturn:
     call = invocation.parse(arguments)
     try:
         found = settings.current()
+        path = runtime.find(found.runtime, launcher)
         if call.command in invocation.EDITED:
             from cdi_runc import create
 
-            try:
-                path = runtime.find(found.runtime, launcher)
-            except NoRuntime:
-                path = ""
             create.prepare(call, found, path)
-        path = runtime.find(found.runtime, launcher)
+        elif call.command == "exec" and found.exec == "merge":
+            _merge(call, found)
         runtime.become(path, arguments)
     except CdiRuncError as error:
         _fail(str(error), call)
     except BaseException as error:  # noqa: BLE001  # a traceback must never reach a user
         _fail(_unexpected(error), call)
+
+
+def _merge(call: invocation.Invocation, found: settings.Settings) -> None:
+    """Merge into an exec what CDI gave the container; whatever happens, the exec goes on."""
+    from cdi_runc import exec_process
+
+    try:
+        exec_process.merge(call)
+    except Exception as error:  # noqa: BLE001  # nothing may break an exec
+        from cdi_runc import log
+
+        log.unusual(
+            found, "warning", "exec not merged", container=call.id, reason=str(error) or repr(error)
+        )
 
 
 def _fail(message: str, call: invocation.Invocation) -> NoReturn:

@@ -10,7 +10,7 @@ from cdi_runc import files, log, settings
 from cdi_runc.bundle import describe
 from cdi_runc.config import load, salvage
 from cdi_runc.errors import BadConfiguration
-from cdi_runc.specs.compile import RACY_NS, make_private
+from cdi_runc.specs.compile import RACY_NS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _keep(path: str, found: Settings, status: posix.stat_result) -> None:
     if abs(now - max(made_from[3], made_from[4])) < RACY_NS:
         made_from = (0, 0, 0, 0, 0)
     try:
-        make_private(where)
+        files.make_private(where)
         data = marshal.dumps(((settings.STAMP, made_from), found.values()))
         files.replace(f"{where}/settings", data)
         # The launcher trusts patterns whose time stamp is the configuration's.

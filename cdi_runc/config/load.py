@@ -90,6 +90,8 @@ def _settings(value: dict[str, Any]) -> settings.Settings:
         "annotations": _tuple(requests.get("annotations")),
         "environment": _environment(requests.get("environment")),
         "mounts": (requests.get("mounts") or "").rstrip("/") or None,
+        "conflicts": _conflicts(value.get("conflicts")),
+        "exec": value.get("exec"),
         "broken_override": value.get("broken_override"),
         "unsupported": value.get("unsupported"),
         "audit_file": audit.get("file"),
@@ -106,6 +108,14 @@ def _settings(value: dict[str, Any]) -> settings.Settings:
 
 def _tuple(value: list[str] | None) -> tuple[str, ...] | None:
     return None if value is None else tuple(value)
+
+
+def _conflicts(value: str | dict[str, str] | None) -> tuple[tuple[str, str], ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return (("", value),)
+    return (("", "cdi"), *value.items())
 
 
 def _environment(value: dict[str, Any] | None) -> Any:

@@ -13,8 +13,9 @@ A kind's module offers:
 ``Edit``
     one edit; ``settle(config)`` makes it final against the host and the container, and
     ``preflight(config)`` says what would keep it from working.
-``apply(edits, config)``
-    carry out all edits of this kind in order; one list of effects for each edit.
+``apply(edits, config, keep)``
+    carry out all edits of this kind in order; one list of effects for each edit.  With *keep*,
+    what the container's own configuration says stays where an edit says otherwise.
 
 Each kind owns its own places in config.json, so kinds commute.
 """
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, Protocol
 
     Config = dict[str, Any]
-    Action = Literal["added", "replaced", "removed", "kept", "already present"]
+    Action = Literal["added", "replaced", "removed", "kept", "superseded", "already present"]
     Report = Callable[[str, str], None]
     """Takes the place of a fault below the entries, as a JSON pointer, and what is wrong there."""
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
         check: Callable[[Any, Report], None]
         needs: Callable[[Any], str]
         parse: Callable[[Any], list[tuple[Any, ...]]]
-        apply: Callable[[list[Any], Config], list[list[Effect]]]
+        apply: Callable[[list[Any], Config, bool], list[list[Effect]]]
 
 
 # In the order of the reference library's Apply, which is the order of the audit record.
@@ -55,7 +56,8 @@ class Effect(Record):
 
     Replayed in order on the file before, effects give the file after: ``added`` inserts into a
     list or sets a member, ``removed`` undoes that, ``replaced`` puts ``after`` in the place of
-    ``before``.
+    ``before``.  The others change nothing: ``already present``; ``superseded``, as the value of a
+    later edit stands there from a pass before; ``kept``, as the container's own value stays.
     """
 
     action: Action
@@ -84,6 +86,10 @@ class Edit(Record):
 
         """
         return self, ""
+
+    def entry(self) -> Any:
+        """Return what the edit puts into config.json."""
+        raise NotImplementedError
 
     def preflight(self, config: Config) -> str:
         """Return what would keep this edit from working in *config* on this host, or nothing."""

@@ -17,6 +17,10 @@ class Edit(base.Edit):
 
     gid: int
 
+    def entry(self) -> int:
+        """Return the entry of process.user.additionalGids."""
+        return self.gid
+
 
 def check(entries: list[int], report: Report) -> None:
     """Everything that can be wrong with a group id, the schema says."""
@@ -32,7 +36,7 @@ def parse(entries: list[int]) -> list[tuple[int]]:
     return [(gid,) for gid in entries if gid]
 
 
-def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
+def apply(edits: list[Edit], config: Config, keep: bool = False) -> list[list[Effect]]:
     """Append each group that the process does not have."""
     effects: list[list[Effect]] = [[] for _ in edits]
     process = base.section(config, "process", {}, "/process", effects[0])

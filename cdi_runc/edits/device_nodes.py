@@ -105,7 +105,7 @@ class Edit(base.Edit):
             )
         return self.but(**changes) if changes else self, ""
 
-    def node(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, Any]:
         """Return the entry of linux.devices."""
         node: dict[str, Any] = {"path": self.path, "type": self.type}
         if self.type != "p":
@@ -180,7 +180,7 @@ def parse(entries: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     ]
 
 
-def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
+def apply(edits: list[Edit], config: Config, keep: bool = False) -> list[list[Effect]]:
     """Add each node, replacing one at the same cleaned path, and its rule at the end of the rules.
 
     runc applies rules in order, so an allow before the engine's deny-all would be void.
@@ -189,14 +189,19 @@ def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
     linux = base.section(config, "linux", {}, "/linux", effects[0])
     nodes = base.section(linux, "devices", [], "/linux/devices", effects[0])
     places = [paths.clean(str(node.get("path"))) if type(node) is dict else "" for node in nodes]
-    wanted = [(paths.clean(edit.path), edit.node()) for edit in edits]
+    wanted = [(paths.clean(edit.path), edit.entry()) for edit in edits]
     settled = {place: nodes.index(node) for place, node in dict(wanted).items() if node in nodes}
+    kept = set(places) if keep else ()
     rules = None
     for edit, (place, node), own in zip(edits, wanted, effects, strict=True):
         if place in settled:
             index = settled[place]
-            action: base.Action = "already present" if nodes[index] == node else "kept"
+            action: base.Action = "already present" if nodes[index] == node else "superseded"
             own.append(Effect(action, f"/linux/devices/{index}", nodes[index], nodes[index]))
+        elif place in kept:
+            index = places.index(place)
+            own.append(Effect("kept", f"/linux/devices/{index}", nodes[index], nodes[index]))
+            continue
         else:
             _put_node(nodes, places, place, node, own)
         rule = edit.rule()

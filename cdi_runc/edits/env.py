@@ -18,6 +18,10 @@ class Edit(base.Edit):
     name: str
     value: str
 
+    def entry(self) -> str:
+        """Return the entry of process.env."""
+        return f"{self.name}={self.value}"
+
 
 def check(entries: list[str], report: Report) -> None:
     """Check that each is ``NAME=value``; *entries* may also be those of a hook."""
@@ -39,7 +43,7 @@ def parse(entries: list[str]) -> list[tuple[str, str]]:
     return [(name, value) for name, _, value in (entry.partition("=") for entry in entries)]
 
 
-def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
+def apply(edits: list[Edit], config: Config, keep: bool = False) -> list[list[Effect]]:
     """Set each variable, replaced where it stands or appended (as the reference after 1.1.0)."""
     effects: list[list[Effect]] = [[] for _ in edits]
     process = base.section(config, "process", {}, "/process", effects[0])
@@ -54,8 +58,9 @@ def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
         for name, value in final.items()
         if name in places and env[places[name]] == f"{name}={value}"
     }
+    kept = set(places) if keep else ()
     for edit, own in zip(edits, effects, strict=True):
-        entry = f"{edit.name}={edit.value}"
+        entry = edit.entry()
         place = places.get(edit.name)
         if place is None:
             places[edit.name] = len(env)
@@ -66,7 +71,9 @@ def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
         before = env[place]
         if before == entry:
             own.append(Effect("already present", where, before, entry))
-        elif edit.name in settled:  # a later edit's value stands there already
+        elif edit.name in settled:
+            own.append(Effect("superseded", where, before, before))
+        elif edit.name in kept:
             own.append(Effect("kept", where, before, before))
         else:
             own.append(Effect("replaced", where, before, entry))

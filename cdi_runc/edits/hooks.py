@@ -61,7 +61,7 @@ class Edit(base.Edit):
             return f"hook {self.path} is no executable file"
         return ""
 
-    def hook(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, Any]:
         """Return the entry of hooks."""
         hook: dict[str, Any] = {"path": self.path}
         if self.args:
@@ -111,14 +111,14 @@ def parse(entries: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     ]
 
 
-def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
+def apply(edits: list[Edit], config: Config, keep: bool = False) -> list[list[Effect]]:
     """Append each hook to those of its name, unless the same one is there already."""
     effects: list[list[Effect]] = [[] for _ in edits]
     sections = base.section(config, "hooks", {}, "/hooks", effects[0])
     for edit, own in zip(edits, effects, strict=True):
         place = f"/hooks/{edit.hook_name}"
         hooks = base.section(sections, edit.hook_name, [], place, own)
-        hook = edit.hook()
+        hook = edit.entry()
         if hook in hooks:
             own.append(Effect("already present", f"{place}/{hooks.index(hook)}", hook, hook))
         else:

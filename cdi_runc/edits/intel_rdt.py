@@ -23,7 +23,7 @@ class Edit(base.Edit):
     schemata: tuple[str, ...] | None = None
     enable_monitoring: bool = False
 
-    def settings(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, Any]:
         """Return linux.intelRdt."""
         values: tuple[tuple[str, Any], ...] = (
             ("closID", self.clos_id),
@@ -68,17 +68,20 @@ def parse(entries: dict[str, Any]) -> list[tuple[Any, ...]]:
     ]
 
 
-def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
+def apply(edits: list[Edit], config: Config, keep: bool = False) -> list[list[Effect]]:
     """Replace linux.intelRdt as a whole, as the reference does."""
     effects: list[list[Effect]] = [[] for _ in edits]
     linux = base.section(config, "linux", {}, "/linux", effects[0])
     where = "/linux/intelRdt"
-    settled = linux.get("intelRdt") == edits[-1].settings()
+    kept = keep and linux.get("intelRdt") is not None
+    settled = linux.get("intelRdt") == edits[-1].entry()
     for edit, own in zip(edits, effects, strict=True):
-        before, after = linux.get("intelRdt"), edit.settings()
+        before, after = linux.get("intelRdt"), edit.entry()
         if before == after:
             own.append(Effect("already present", where, before, after))
-        elif settled:  # a later edit's settings stand there already
+        elif settled:
+            own.append(Effect("superseded", where, before, before))
+        elif kept:
             own.append(Effect("kept", where, before, before))
         else:
             action: base.Action = "replaced" if "intelRdt" in linux else "added"

@@ -59,7 +59,7 @@ class Edit(base.Edit):
                 return f"mount source {self.host_path} is not on this host"
         return ""
 
-    def mount(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, Any]:
         """Return the entry of mounts."""
         mount: dict[str, Any] = {"destination": self.container_path}
         if self.type:
@@ -106,7 +106,7 @@ def _destination(mount: object) -> str:
     return paths.clean(destination) if type(destination) is str else ""
 
 
-def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
+def apply(edits: list[Edit], config: Config, keep: bool = False) -> list[list[Effect]]:
     """Add each mount behind all that are no deeper; one at the same cleaned path is replaced.
 
     The reference appends and then sorts all mounts by depth, stably.  Sorting first and inserting
@@ -122,17 +122,22 @@ def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
         places = [_destination(mount) for mount in mounts]
         depths.sort()
         effects[0].append(Effect("replaced", "/mounts", before, mounts.copy()))
-    wanted = [(paths.clean(edit.container_path), edit.mount()) for edit in edits]
+    wanted = [(paths.clean(edit.container_path), edit.entry()) for edit in edits]
     settled = {
         place: _last(places, place)
         for place, mount in dict(wanted).items()
         if place in places and mounts[_last(places, place)] == mount
     }
+    kept = set(places) if keep else ()
     for (place, mount), own in zip(wanted, effects, strict=True):
         if place in settled:
             index = settled[place]
-            action: base.Action = "already present" if mounts[index] == mount else "kept"
+            action: base.Action = "already present" if mounts[index] == mount else "superseded"
             own.append(Effect(action, f"/mounts/{index}", mounts[index], mounts[index]))
+            continue
+        if place in kept:
+            index = _last(places, place)
+            own.append(Effect("kept", f"/mounts/{index}", mounts[index], mounts[index]))
             continue
         action, was, replaced = "added", "", None
         if place in places:

@@ -20,6 +20,10 @@ class Edit(base.Edit):
     host_interface: str
     name: str
 
+    def entry(self) -> dict[str, str]:
+        """Return the member of linux.netDevices."""
+        return {"name": self.name}
+
     def preflight(self, config: Config) -> str:
         """Say whether the interface is missing, or has no namespace to go to."""
         try:
@@ -58,20 +62,23 @@ def parse(entries: list[dict[str, str]]) -> list[tuple[str, str]]:
     return [(entry["hostInterfaceName"], entry["name"]) for entry in entries]
 
 
-def apply(edits: list[Edit], config: Config) -> list[list[Effect]]:
+def apply(edits: list[Edit], config: Config, keep: bool = False) -> list[list[Effect]]:
     """Enter each interface in linux.netDevices under its host name."""
     effects: list[list[Effect]] = [[] for _ in edits]
     linux = base.section(config, "linux", {}, "/linux", effects[0])
     devices = base.section(linux, "netDevices", {}, "/linux/netDevices", effects[0])
-    final = {edit.host_interface: {"name": edit.name} for edit in edits}
+    final = {edit.host_interface: edit.entry() for edit in edits}
     settled = {name for name, device in final.items() if devices.get(name) == device}
+    kept = set(devices) if keep else ()
     for edit, own in zip(edits, effects, strict=True):
-        key, device = edit.host_interface, {"name": edit.name}
+        key, device = edit.host_interface, edit.entry()
         where = "/linux/netDevices/" + key.replace("~", "~0").replace("/", "~1")
         before = devices.get(key)
         if before == device:
             own.append(Effect("already present", where, before, device))
         elif key in settled:
+            own.append(Effect("superseded", where, before, before))
+        elif key in kept:
             own.append(Effect("kept", where, before, before))
         else:
             own.append(Effect("added" if key not in devices else "replaced", where, before, device))

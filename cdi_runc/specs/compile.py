@@ -81,7 +81,7 @@ def _lock(state_dir: str | None) -> int | None:
     if state_dir is None:
         return None
     try:
-        make_private(state_dir)
+        files.make_private(state_dir)
         flags = posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
         fd = posix.open(f"{state_dir}/lock", flags, 0o600)
     except OSError:
@@ -97,26 +97,6 @@ def _lock(state_dir: str | None) -> int | None:
             time.sleep(0.005)
         else:
             return fd
-
-
-def make_private(directory: str) -> None:
-    """Make *directory*, and what is missing above it, for our own user only.
-
-    Raises:
-        OSError: it cannot be made, or somebody else made it.
-
-    """
-    parts = directory.split("/")
-    for depth in range(2, len(parts) + 1):
-        try:
-            posix.mkdir("/".join(parts[:depth]), 0o700)
-        except FileExistsError:
-            continue
-        except OSError:
-            if depth == len(parts):
-                raise
-    if not hot.is_ours(posix.lstat(directory)):
-        raise PermissionError(13, f"{directory} is not ours alone")
 
 
 def _tell(registry: hot.Registry, previous: hot.Registry | None, settings: Settings) -> None:

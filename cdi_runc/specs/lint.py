@@ -64,8 +64,10 @@ def _node(node: dict[str, Any], place: str) -> Warnings:
             if _is_usual(meant):
                 yield (
                     f"{place}/fileMode",
-                    f"mode {mode} is decimal (octal {mode:04o});"
-                    f" 0{mode} or {meant} was likely meant",
+                    (
+                        f"mode {mode} is decimal (octal {mode:04o});"
+                        f" 0{mode} or {meant} was likely meant"
+                    ),
                 )
 
 
@@ -91,8 +93,10 @@ def _mount(mount: dict[str, Any], place: str) -> Warnings:
     if type_ in ("", "none", "bind") and not {"bind", "rbind"} & set(options):
         yield (
             place,
-            "neither bind nor rbind is among the options;"
-            " other tools then fail with 'no such device'",
+            (
+                "neither bind nor rbind is among the options;"
+                " other tools then fail with 'no such device'"
+            ),
         )
 
 

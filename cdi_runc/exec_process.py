@@ -1,0 +1,133 @@
+"""exec: give a further process of a container what CDI gave its first one (C8).
+
+Engines make the process of an exec from their own copy of the configuration, which has none of our
+edits.  What they need is kept for each container that we edited, below the state directory, under
+the path of the runtime's root and the container's id; ``delete`` removes it (see the launcher).
+
+Trusted: the kept file, as only our own user can write it.  Nothing here may keep an exec from
+running.
+"""
+
+from __future__ import annotations
+
+import marshal
+import posix
+
+from cdi_runc import files, jsonio, paths, settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from cdi_runc.invocation import Invocation
+    from cdi_runc.plan import Done
+
+    Variables = tuple[tuple[str, str, str | None], ...]
+    """Name, value and the container's own entry of each variable."""
+
+LIMIT = 16 << 20  # bytes of a process.json
+FORMAT = "exec 1"
+
+
+def place(call: Invocation) -> str | None:
+    """Return where what exec needs of the container of *call* is kept."""
+    state = paths.state()
+    if state is None or not call.id or "/" in call.id:
+        return None
+    return f"{state}/exec{absolute(call.root)}/{call.id}"
+
+
+def absolute(root: str) -> str:
+    """Return the runtime's root directory as an absolute path; its default where none is given."""
+    if not root:
+        return "/run/runc"
+    return root if root[0] == "/" else f"{posix.getcwd()}/{root}"
+
+
+def remember(done: Iterable[Done], call: Invocation) -> None:
+    """Keep the variables and groups among the effects *done*.
+
+    Raises:
+        OSError: they could not be kept.
+
+    """
+    where = place(call)
+    if where is None:
+        return
+    variables: dict[str, tuple[str, str | None]] = {}
+    groups = []
+    for one in done:
+        edit, effect = one.step.edit, one.effect
+        if one.step.key == "additionalGids" and effect.after == edit.entry():
+            groups.append(edit.entry())
+        elif one.step.key == "env" and effect.after == edit.entry():
+            name, _, value = edit.entry().partition("=")
+            own = variables[name][1] if name in variables else effect.before
+            variables[name] = value, own if type(own) is str else None
+    kept = tuple((name, value, own) for name, (value, own) in variables.items())
+    data = marshal.dumps((FORMAT, kept, tuple(groups)))
+    try:
+        _write(where, data)
+    except FileNotFoundError:
+        files.make_private(where.rpartition("/")[0])
+        _write(where, data)
+
+
+def _write(path: str, data: bytes) -> None:
+    # In place, as nobody reads it before the container exists.
+    flags = posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC | posix.O_NOFOLLOW | posix.O_CLOEXEC
+    fd = posix.open(path, flags, 0o600)
+    try:
+        files.write_all(fd, data)
+    finally:
+        posix.close(fd)
+
+
+def merge(call: Invocation) -> None:
+    """Merge what was kept into the process file of *call*, by rename.
+
+    A variable that is absent, or has the value that the container's own configuration gave it,
+    takes CDI's; one that this exec set otherwise stays.
+
+    Raises:
+        OSError, ValueError, TypeError, EOFError: the file is as it was.
+
+    """
+    where = place(call)
+    if where is None or not call.process:
+        return
+    mark, variables, groups = settings.load(where, LIMIT)
+    if mark != FORMAT:
+        raise ValueError("another version of cdi-runc made this container")
+    data, status = files.read(call.process, LIMIT)
+    process = jsonio.loads(data)
+    if _merged(process, variables, groups):
+        files.replace(call.process, jsonio.dumps(process), like=status)
+
+
+def _merged(process: dict[str, Any], variables: Variables, groups: tuple[int, ...]) -> bool:
+    changed = False
+    env = process.get("env")
+    if env is None:
+        env = process["env"] = []
+    places = {entry.partition("=")[0]: index for index, entry in enumerate(env)}
+    for name, value, own in variables:
+        entry = f"{name}={value}"
+        if name not in places:
+            env.append(entry)
+        elif env[places[name]] == own != entry:
+            env[places[name]] = entry
+        else:
+            continue
+        changed = True
+    if groups:
+        user = process.get("user")
+        if user is None:
+            user = process["user"] = {}
+        gids = user.get("additionalGids") or []
+        missing = [gid for gid in groups if gid not in gids]
+        if missing:
+            user["additionalGids"] = gids + missing
+            changed = True
+    return changed
