@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 LIMIT = 16 << 20  # bytes of a process.json
 FORMAT = "exec 1"
+YOUNG = 600  # seconds in which a container may still be about to be created
 
 
 def place(call: Invocation) -> str | None:
@@ -131,3 +132,27 @@ def _merged(process: dict[str, Any], variables: Variables, groups: tuple[int, ..
             user["additionalGids"] = gids + missing
             changed = True
     return changed
+
+
+def prune() -> None:
+    """Remove what is kept of containers that the runtime no longer knows.
+
+    ``delete`` does so too; this is for those that a reboot or another runtime deleted.
+    """
+    import os  # noqa: TID251  # only when specs changed
+    import time
+
+    top = f"{paths.state()}/exec"
+    for folder, _, names in os.walk(top, topdown=False):
+        for name in names:
+            path = f"{folder}/{name}"
+            known = paths.exists(f"{folder[len(top) :]}/{name}")
+            try:
+                if not known and time.time() - posix.stat(path).st_mtime > YOUNG:
+                    posix.unlink(path)
+            except OSError:
+                continue
+        try:
+            posix.rmdir(folder)
+        except OSError:
+            continue  # in use

@@ -21,10 +21,26 @@ COMMAND_VALUES = frozenset(
     ("bundle", "config", "console-socket", "pidfd-socket", "pid-file", "preserve-fds")
 )
 EXEC_VALUES = frozenset(
-    (
-        "console-socket pidfd-socket cwd env e user u additional-gids g process p pid-file"
-        " process-label apparmor cap c preserve-fds cgroup"
-    ).split()  # noqa: SIM905
+    [
+        "console-socket",
+        "pidfd-socket",
+        "cwd",
+        "env",
+        "e",
+        "user",
+        "u",
+        "additional-gids",
+        "g",
+        "process",
+        "p",
+        "pid-file",
+        "process-label",
+        "apparmor",
+        "cap",
+        "c",
+        "preserve-fds",
+        "cgroup",
+    ]
 )
 _LONG = {"b": "bundle", "f": "config", "p": "process"}
 COMMANDS = frozenset(

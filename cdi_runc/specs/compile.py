@@ -8,7 +8,7 @@ import re
 import stat
 import time
 
-from cdi_runc import files, log
+from cdi_runc import exec_process, files, log
 from cdi_runc import registry as hot
 from cdi_runc.bundle import describe
 from cdi_runc.digest import sha256
@@ -66,6 +66,7 @@ def refresh(settings: Settings) -> hot.Registry:
         registry = hot.Registry(lambda length, offset: data[offset : offset + length])
         _tell(registry, previous, settings)
         if lock is not None:
+            exec_process.prune()
             try:
                 files.replace(f"{settings.state_dir}/registry", data)
             except OSError as error:
