@@ -5,47 +5,42 @@ import os
 import shutil
 
 import pytest
-
 from support.bundles import Bundle, Runtime, config, make_rootfs
-from support.configurations import Configuration
+from support.configurations import Configuration, forget
 from support.devices import Node, free_loop_numbers, in_cgroup_v2
 from support.engines import Ctr, Dockerd, Podman
 from support.installations import install
-from support.programs import environment
 
 
 @pytest.fixture(scope="session")
 def installation(tmp_path_factory):
-    """cdi-runc, installed once under a prefix of its own."""
+    """Install cdi-runc once, under a prefix of its own."""
     return install(tmp_path_factory.mktemp("prefix"))
 
 
 @pytest.fixture(scope="session")
 def busybox_rootfs(tmp_path_factory):
-    """A root file system of busybox; not to be written to."""
+    """Return a root file system of busybox, not to be written to."""
     return make_rootfs(tmp_path_factory.mktemp("busybox") / "rootfs")
 
 
 @pytest.fixture
 def configure(tmp_path):
     """Make configurations, each in a directory of its own."""
-    made = []
 
     def make(name="cdi-runc", **sections):
         configuration = Configuration(tmp_path / name)
         if sections:
             configuration.write(**sections)
-        made.append(configuration)
         return configuration
 
     yield make
-    for configuration in made:
-        configuration.forget()
+    forget(tmp_path)
 
 
 @pytest.fixture
 def configuration(configure):
-    """The test's configuration."""
+    """Return the test's configuration."""
     return configure()
 
 
@@ -69,15 +64,20 @@ def make_runtime(tmp_path):
     """Make runtimes that keep their containers below the test's directory."""
     made = []
 
-    def make(program, configuration=None, prefix=()):
-        env = environment(**(configuration.env if configuration else {}))
-        runtime = Runtime(program, tmp_path / f"root{len(made)}", env, prefix)
+    def make(program, configuration, prefix=()):
+        runtime = Runtime(program, tmp_path / f"root{len(made)}", configuration, prefix)
         made.append(runtime)
         return runtime
 
     yield make
     for runtime in made:
         runtime.clean_up()
+
+
+@pytest.fixture
+def runtime(installation, configuration, make_runtime):
+    """Return cdi-runc as installed, with the test's configuration."""
+    return make_runtime(installation.shim, configuration)
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def start_docker(installation, spare_shim, busybox_rootfs, tmp_path_factory):
     yield start
     for docker in started:
         docker.stop()
-        docker.configuration.forget()
+        forget(docker.configuration.directory)
 
 
 def reset(docker):
@@ -129,59 +129,59 @@ def reset(docker):
 
 @pytest.fixture(scope="session")
 def dockerd(start_docker):
-    """A Docker daemon that knows the runtime ``cdi``."""
+    """Start a Docker daemon that knows the runtime ``cdi``."""
     return start_docker()
 
 
 @pytest.fixture
 def docker(dockerd):
-    """The Docker daemon that knows the runtime ``cdi``, for one test."""
+    """Lend the Docker daemon that knows the runtime ``cdi``."""
     yield from reset(dockerd)
 
 
 @pytest.fixture(scope="session")
 def dockerd_default(start_docker):
-    """A Docker daemon whose default runtime is ``cdi``."""
+    """Start a Docker daemon whose default runtime is ``cdi``."""
     return start_docker(default="cdi")
 
 
 @pytest.fixture
 def docker_default(dockerd_default):
-    """The Docker daemon whose default runtime is ``cdi``, for one test."""
+    """Lend the Docker daemon whose default runtime is ``cdi``."""
     yield from reset(dockerd_default)
 
 
 @pytest.fixture(scope="session")
 def dockerd_v2(start_docker):
-    """A Docker daemon that uses cgroup v2."""
+    """Start a Docker daemon that uses cgroup v2."""
     return start_docker(prefix=in_cgroup_v2())
 
 
 @pytest.fixture
 def docker_v2(dockerd_v2):
-    """The Docker daemon that uses cgroup v2, for one test."""
+    """Lend the Docker daemon that uses cgroup v2."""
     yield from reset(dockerd_v2)
 
 
 @pytest.fixture
 def ctr(docker, busybox_rootfs):
-    """containerd's client, for one test."""
+    """Return a client of containerd."""
     return Ctr(docker, busybox_rootfs)
 
 
 @pytest.fixture(scope="session")
 def podman_storage(installation, busybox_rootfs, tmp_path_factory):
-    """Podman with the image of the tests."""
+    """Give Podman the image of the tests."""
     configuration = Configuration(tmp_path_factory.mktemp("podman") / "cdi-runc")
     podman = Podman(configuration, installation.shim)
     podman.load(busybox_rootfs)
     yield podman
     podman.clean_up()
-    configuration.forget()
+    forget(configuration.directory)
 
 
 @pytest.fixture
 def podman(podman_storage):
-    """Podman, for one test."""
+    """Lend Podman to one test."""
     podman_storage.configuration.reset()
     return podman_storage

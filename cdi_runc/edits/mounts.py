@@ -71,8 +71,10 @@ class Edit(base.Edit):
 
 
 def _has_user_namespace(config: Config) -> bool:
-    namespaces = (config.get("linux") or {}).get("namespaces") or ()
-    return any(type(entry) is dict and entry.get("type") == "user" for entry in namespaces)
+    for entry in (config.get("linux") or {}).get("namespaces") or ():
+        if type(entry) is dict and entry.get("type") == "user":
+            return True
+    return False
 
 
 def check(entries: list[dict[str, Any]], report: Report) -> None:

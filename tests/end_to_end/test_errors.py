@@ -21,7 +21,7 @@ CASES = {
     "unknown-vendor": (
         {"devices": [("one", {"env": ["A=1"]})]},
         "other.com/widget=one",
-        ["other.com/widget=one", "{spec_dir}", "cdictl devices"],
+        ["other.com/widget=one", "unknown vendor", "acme.com/widget", "cdictl devices"],
     ),
     "broken-spec": (
         {"devices": [("one", {"env": ["no equals sign"]})]},
@@ -109,21 +109,30 @@ def test_output_says_what_and_what_to_do(docker, case):
     for word in words:
         assert word.format(spec=spec, spec_dir=configuration.spec_dir) in said
     (record,) = configuration.records()
-    assert "failed" == record["result"]
+    assert record["result"] == "failed"
     assert said == f"cdi-runc: {record['error']}"
 
 
+def test_host_without_spec_files(docker):
+    """On a host without any spec file the message says where they were looked for."""
+    options = ("--runtime=cdi", "--env", "CDI_DEVICES=acme.com/widget=one")
+    said = message(docker.run(*options, check=False).err)
+
+    for word in ("acme.com/widget=one", str(docker.configuration.spec_dir)):
+        assert word in said
+
+
 def test_broken_file_spares_its_neighbours(docker):
-    """A broken spec file keeps no container from a device of a sound one, and the record says so."""
+    """A broken spec file keeps nobody from a sound one's devices, and the record says so."""
     configuration = docker.configuration
     configuration.spec(("one", {"env": ["ACME=1"]}))
     broken = configuration.spec_dir / "broken.yaml"
     broken.write_text("kind: [\n")
     options = ("--runtime=cdi", "--env", "CDI_DEVICES=acme.com/widget=one")
 
-    assert "1" == docker.run(*options, command=["sh", "-c", "echo $ACME"]).out.strip()
+    assert docker.run(*options, command=["sh", "-c", "echo $ACME"]).out.strip() == "1"
     (record,) = configuration.records()
-    assert [True] == [str(broken) in warning for warning in record["warnings"]]
+    assert [str(broken) in warning for warning in record["warnings"]] == [True]
 
 
 def test_conflict_names_both_files(docker):
@@ -141,15 +150,12 @@ def test_conflict_names_both_files(docker):
 
 
 @pytest.mark.parametrize("log_format", ["json", "text"])
-def test_log_and_standard_error_say_the_same(
-    installation, configuration, make_bundle, make_runtime, tmp_path, log_format
-):
+def test_log_and_standard_error_say_the_same(runtime, make_bundle, tmp_path, log_format):
     """The ``--log`` file's last entry and standard error say the same, and the status is 1."""
     bundle = make_bundle("true").request("acme.com/widget=one")
     before = bundle.config_path.read_bytes()
     log = tmp_path / "log"
     log.write_text("")
-    runtime = make_runtime(installation.shim, configuration)
     finished = runtime(
         *("--log", log, "--log-format", log_format, "create", "--bundle", bundle.path, bundle.id),
         check=False,
@@ -164,19 +170,18 @@ def test_log_and_standard_error_say_the_same(
         found = re.fullmatch(r'time="([^"]*)" level=(\w+) msg="(.*)"', line)
         level, said = found.group(2), found.group(3).replace('\\"', '"')
 
-    assert ("error", 1) == (level, finished.status)
+    assert (level, finished.status) == ("error", 1)
     assert f"{said}\n" == finished.err
     assert before == bundle.config_path.read_bytes()
 
 
-def test_log_that_cannot_be_opened(installation, configuration, make_bundle, make_runtime):
+def test_log_that_cannot_be_opened(runtime, make_bundle):
     """Where the ``--log`` file cannot be opened, standard error has it all the same."""
     bundle = make_bundle("true").request("acme.com/widget=one")
-    runtime = make_runtime(installation.shim, configuration)
     words = ("--log", "/dev/null/log", "create", "--bundle", bundle.path, bundle.id)
     finished = runtime(*words, check=False)
 
-    assert 1 == finished.status
+    assert finished.status == 1
     assert finished.err.startswith("cdi-runc: ")
     assert "acme.com/widget=one" in finished.err
 
@@ -197,13 +202,13 @@ def test_bundle_without_a_configuration_gets_runcs_own_words(
     assert said[0][0] != 0
 
 
-def test_configuration_that_is_not_json(installation, configuration, make_bundle, make_runtime):
+def test_configuration_that_is_not_json(runtime, make_bundle):
     """Of a config.json that is not JSON the message says so, and names it."""
     bundle = make_bundle("true", rootfs=False)
     bundle.config_path.write_text('{"annotations": {"cdi.k8s.io/test": "acme.com/widget=one"')
     words = ("create", "--bundle", bundle.path, bundle.id)
-    finished = make_runtime(installation.shim, configuration)(*words, check=False)
+    finished = runtime(*words, check=False)
 
-    assert 1 == finished.status
+    assert finished.status == 1
     assert finished.err.startswith(f"cdi-runc: {bundle.config_path} is not JSON")
     assert len(finished.err.splitlines()) == 1

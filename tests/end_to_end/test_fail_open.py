@@ -8,7 +8,7 @@ FINE = ("echo", "fine")
 
 @pytest.fixture
 def interpreter_away(spare_shim):
-    """The interpreter of the runtime ``cdi-spare`` is not there."""
+    """Take away the interpreter of the runtime ``cdi-spare``."""
     _, interpreter = spare_shim
     target = interpreter.readlink()
     interpreter.unlink()
@@ -57,13 +57,13 @@ def test_without_a_request_it_starts(docker, damage):
     """A container that asks for nothing starts, whatever of ours is broken."""
     damage(docker.configuration)
 
-    assert "fine" == docker.run("--runtime=cdi", command=FINE).out.strip()
+    assert docker.run("--runtime=cdi", command=FINE).out.strip() == "fine"
 
 
 def test_without_a_request_it_starts_without_interpreter(docker, interpreter_away):
     """A container that asks for nothing starts without any interpreter."""
     assert not interpreter_away.exists()
-    assert "fine" == docker.run("--runtime=cdi-spare", command=FINE).out.strip()
+    assert docker.run("--runtime=cdi-spare", command=FINE).out.strip() == "fine"
 
 
 def test_with_everything_broken_at_once(docker, interpreter_away):
@@ -71,7 +71,7 @@ def test_with_everything_broken_at_once(docker, interpreter_away):
     assert not interpreter_away.exists()
     break_configuration(docker.configuration)
 
-    assert "fine" == docker.run("--runtime=cdi-spare", command=FINE).out.strip()
+    assert docker.run("--runtime=cdi-spare", command=FINE).out.strip() == "fine"
 
 
 def test_request_without_interpreter_fails_and_says_so(docker, interpreter_away):
@@ -105,7 +105,7 @@ def test_request_without_a_place_for_logs_or_state_is_served(docker, damage):
     damage(docker.configuration)
     words = ["sh", "-c", "echo $ACME"]
 
-    assert "1" == docker.run("--runtime=cdi", *ONE, command=words).out.strip()
+    assert docker.run("--runtime=cdi", *ONE, command=words).out.strip() == "1"
 
 
 def test_required_audit_that_cannot_be_written_refuses(docker):
@@ -136,13 +136,12 @@ def test_runtime_answers_whatever_is_broken(
     assert said[0] == said[1]
 
 
-def test_warning_in_the_engines_log(installation, configuration, make_bundle, make_runtime, tmp_path):
+def test_warning_in_the_engines_log(runtime, make_bundle, tmp_path):
     """A record that could not be written leaves a warning in the ``--log`` file."""
-    configuration.spec(("one", {"env": ["ACME=1"]}))
-    misplace_logs(configuration)
+    runtime.configuration.spec(("one", {"env": ["ACME=1"]}))
+    misplace_logs(runtime.configuration)
     bundle = make_bundle("true").request("acme.com/widget=one")
     log = tmp_path / "log"
-    runtime = make_runtime(installation.shim, configuration)
     runtime("--log", log, "run", "--bundle", bundle.path, bundle.id)
 
     assert "level=warning" in log.read_text()

@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from support.programs import need, run
 
 
@@ -54,27 +53,29 @@ def test_passed_through(executed, installation, make_bundle, words, configured):
     assert {programs[1], "/proc/self/exe"} >= set(programs[1:])
 
 
-def test_create_without_a_request(executed, installation, make_bundle):
+def test_create_without_a_request(executed, installation, configuration, make_bundle):
     """A create that asks for nothing takes one small process more, and no interpreter."""
+    configuration.grow_old()
     executed("create", "--bundle", make_bundle(rootfs=False).path, "first")
     programs = executed("create", "--bundle", make_bundle(rootfs=False).path, "x")
     runc = next(program for program in programs if program.endswith("/runc"))
     before = programs[: programs.index(runc)]
 
-    assert [] == interpreters(programs)
+    assert interpreters(programs) == []
     assert str(installation.shim) == before[0]
     assert len(before) <= 2
 
 
-def test_create_with_a_request(executed, installation, configuration, make_bundle):
+def test_create_with_a_request(executed, configuration, make_bundle):
     """A create that asks for a device starts one interpreter, which becomes runc."""
     configuration.spec(("one", {"env": ["ACME=1"]}))
+    configuration.grow_old()
     for _ in range(2):
         bundle = make_bundle(rootfs=False).request("acme.com/widget=one")
         programs = executed("create", "--bundle", bundle.path, bundle.id)
     runc = next(program for program in programs if program.endswith("/runc"))
     before = programs[: programs.index(runc)]
 
-    assert 1 == len(interpreters(programs))
+    assert len(interpreters(programs)) == 1
     assert len(before) <= 3
-    assert "edited" == configuration.records()[-1]["result"]
+    assert configuration.records()[-1]["result"] == "edited"

@@ -5,7 +5,7 @@ import json
 import os
 from pathlib import Path
 
-from support.programs import need, run
+from support.programs import environment, need, run
 
 _ids = itertools.count(1)
 
@@ -43,7 +43,7 @@ def config(*args):
             "args": list(args or ("true",)),
             "env": ["PATH=/bin"],
             "cwd": "/",
-            "capabilities": {name: CAPABILITIES for name in ("bounding", "effective", "permitted")},
+            "capabilities": dict.fromkeys(("bounding", "effective", "permitted"), CAPABILITIES),
             "noNewPrivileges": True,
         },
         "root": {"path": "rootfs", "readonly": False},
@@ -96,12 +96,13 @@ class Bundle:
 
 
 class Runtime:
-    """An OCI runtime with a root directory of its own."""
+    """An OCI runtime with a root directory of its own, which sees *configuration*."""
 
-    def __init__(self, program, root, env, prefix=()):
+    def __init__(self, program, root, configuration, prefix=()):
         self.program = program
         self.root = root
-        self.env = env
+        self.configuration = configuration
+        self.env = environment(**configuration.env)
         self.prefix = prefix
 
     def __call__(self, *arguments, **options):

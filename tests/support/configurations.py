@@ -2,15 +2,18 @@
 
 import json
 import shutil
+import time
 from functools import cache
 from pathlib import Path
 
 import jsonschema
-
 from support.installations import ROOT
 
-COMPILED = Path("/run/cdi-runc/launcher")
-"""Below it the launcher's form of each configuration is kept, under the configuration's path."""
+STATE = Path("/run/cdi-runc")
+"""Of what is kept about a directory, the path begins here and ends with the directory's own."""
+
+YOUNG = 2.1
+"""Seconds: what was compiled from a file younger than this is not believed."""
 
 
 @cache
@@ -65,6 +68,12 @@ class Configuration:
         path.write_text(json.dumps(content, indent=1))
         return path
 
+    def grow_old(self):
+        """Wait until no file here is so young that it could change again unseen."""
+        files = [self.path, self.spec_dir, *self.spec_dir.iterdir()]
+        newest = max(file.stat().st_ctime for file in files)
+        time.sleep(max(0, newest + YOUNG - time.time()))
+
     def records(self):
         """Return the audit records so far, each valid by the schema that we ship."""
         if not self.audit_file.exists():
@@ -74,11 +83,14 @@ class Configuration:
             audit_validator().validate(record)
         return records
 
-    def forget(self):
-        """Remove what was compiled from this configuration outside its directory."""
-        compiled = COMPILED / str(self.path).lstrip("/")
-        shutil.rmtree(compiled, ignore_errors=True)
-        for parent in compiled.parents:
-            if not parent.is_relative_to(COMPILED) or not parent.is_dir() or any(parent.iterdir()):
+
+def forget(directory):
+    """Remove what the state directory of this machine holds about *directory*."""
+    for place in ("launcher", "exec"):
+        kept = STATE / place / str(directory).lstrip("/")
+        shutil.rmtree(kept, ignore_errors=True)
+        for parent in kept.parents:
+            if parent == STATE or (parent.exists() and any(parent.iterdir())):
                 break
-            parent.rmdir()
+            if parent.exists():
+                parent.rmdir()

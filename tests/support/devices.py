@@ -6,13 +6,14 @@ from pathlib import Path
 
 from support.programs import need
 
+DEVICE = "/dev/acme0"
+"""Where the tests' containers find their device."""
+
 PROBE = """
-for node; do
-    read=yes write=yes
-    (exec <"$node") 2>/dev/null || read=no
-    (exec >"$node") 2>/dev/null || write=no
-    echo "$(stat -c '%n %F %t:%T %a %u:%g' "$node" | tr ' ' '_') read=$read write=$write"
-done
+read=yes write=yes
+(exec <"$1") 2>/dev/null || read=no
+(exec >"$1") 2>/dev/null || write=no
+echo "$(stat -c '%F %t:%T %a %u:%g' "$1") read=$read write=$write"
 """
 
 
@@ -31,22 +32,22 @@ class Node:
 
 def free_loop_numbers():
     """Return the minor numbers of the loop devices that have no file behind them."""
-    numbers = []
-    for device in sorted(Path("/sys/block").glob("loop*"), reverse=True):
-        if not (device / "loop/backing_file").exists():
-            numbers.append(int(device.name.removeprefix("loop")))
-    return numbers
+    return [
+        int(device.name.removeprefix("loop"))
+        for device in sorted(Path("/sys/block").glob("loop*"), reverse=True)
+        if not (device / "loop/backing_file").exists()
+    ]
 
 
-def probe(*paths):
-    """Return the command that tells what a container may do with the nodes at *paths*."""
-    return ["sh", "-c", PROBE, "probe", *paths]
+def probe():
+    """Return the command that tells what a container may do with its :data:`DEVICE`."""
+    return ["sh", "-c", PROBE, "probe", DEVICE]
 
 
-def seen(path, node, mode="640", owner="0:0", read="yes", write="yes"):
-    """Return the line with which :func:`probe` says so."""
+def seen(node, mode="640", owner="0:0", read="yes", write="yes"):
+    """Return the line with which :func:`probe` says that *node* is there."""
     numbers = f"{node.major:x}:{node.minor:x}"
-    return f"{path}_block_special_file_{numbers}_{mode}_{owner} read={read} write={write}"
+    return f"block special file {numbers} {mode} {owner} read={read} write={write}"
 
 
 def in_cgroup_v2():

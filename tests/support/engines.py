@@ -10,6 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from support.configurations import forget
 from support.programs import environment, need, run
 
 IMAGE = "cdi-runc-test"
@@ -109,6 +110,7 @@ class Dockerd:
                 self.process.wait()
         unmount_below(self.directory)
         shutil.rmtree(self.directory)
+        forget(self.directory)
 
 
 class Ctr:
@@ -164,17 +166,23 @@ class Podman:
 
     def run(self, *options, command=("true",), check=True):
         """Run a container of the image to its end."""
+        # Without the limits runc may not raise them.
         return self(
             *("run", "--rm", "--network", "none", "--ulimit", "nofile=1024:1024"),
             *("--ulimit", "nproc=4096:4096", *options, IMAGE, *command),
             check=check,
         )
 
+    def start(self, *options, command):
+        """Start a container of the image and leave it running."""
+        return self.run("--detach", *options, command=command)
+
     def clean_up(self):
         """Remove all that Podman left."""
         self("rm", "--all", "--force", check=False)
         unmount_below(self.directory)
         shutil.rmtree(self.directory)
+        forget(self.directory)
 
 
 def unmount_below(directory):
