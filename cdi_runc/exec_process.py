@@ -139,20 +139,24 @@ def prune() -> None:
 
     ``delete`` does so too; this is for those that a reboot or another runtime deleted.
     """
-    import os  # noqa: TID251  # only when specs changed
     import time
 
-    top = f"{paths.state()}/exec"
-    for folder, _, names in os.walk(top, topdown=False):
-        for name in names:
-            path = f"{folder}/{name}"
-            known = paths.exists(f"{folder[len(top) :]}/{name}")
-            try:
-                if not known and time.time() - posix.stat(path).st_mtime > YOUNG:
-                    posix.unlink(path)
-            except OSError:
-                continue
+    _prune(f"{paths.state()}/exec", "", time.time() - YOUNG)
+
+
+def _prune(top: str, below: str, before: float) -> None:
+    try:
+        names = posix.listdir(top + below)
+    except NotADirectoryError:
+        if not paths.exists(below) and posix.stat(top + below).st_mtime < before:
+            posix.unlink(top + below)
+        return
+    except OSError:
+        return
+    for name in names:
+        _prune(top, f"{below}/{name}", before)
+    if below:
         try:
-            posix.rmdir(folder)
+            posix.rmdir(top + below)
         except OSError:
-            continue  # in use
+            pass  # in use

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import marshal
 import posix
-import re
-import stat
 import time
 
 from cdi_runc import exec_process, files, log
@@ -23,11 +21,11 @@ if TYPE_CHECKING:
     from cdi_runc.settings import Settings, Signature
 
 SIZE_LIMIT = 16 << 20  # bytes of one spec file
+REGISTRY_LIMIT = 1 << 30
 LOCK_SECONDS = 10.0
 # A file written within one tick of the kernel's clock can change again without a new time stamp,
 # so it counts as settled only when its stamps are older than this.
 RACY_NS = 50_000_000
-_KIND = re.compile(rb"""["']?kind["']?\s*:\s*["']?([^\s"'#,}]+)""", re.IGNORECASE)
 NEVER: Signature = (0, 0, 0, 0, 0)
 
 
@@ -53,15 +51,11 @@ def refresh(settings: Settings) -> hot.Registry:
 
     Only one process compiles; the others wait for it and use what it wrote.
     """
-    lock = _lock(settings.state_dir)
+    lock, waited = _lock(settings.state_dir)
     try:
-        previous = None
-        try:
-            previous = hot._open(settings.state_dir)  # noqa: SLF001
-            if previous is not None and previous.is_current(settings.spec_dirs):
-                return previous
-        except (OSError, ValueError, EOFError, TypeError):
-            previous = None
+        previous = _previous(settings.state_dir)
+        if waited and previous is not None and previous.is_current(settings.spec_dirs):
+            return previous
         data = compiled(settings.spec_dirs, previous)
         registry = hot.Registry(lambda length, offset: data[offset : offset + length])
         _tell(registry, previous, settings)
@@ -77,27 +71,40 @@ def refresh(settings: Settings) -> hot.Registry:
             posix.close(lock)
 
 
-def _lock(state_dir: str | None) -> int | None:
-    """Return a locked file of the state directory, or None where there is no such directory."""
+def _previous(state_dir: str | None) -> hot.Registry | None:
+    """Return the registry that was kept last, read whole as most of it will be needed."""
+    try:
+        data, status = files.read(f"{state_dir}/registry", REGISTRY_LIMIT, posix.O_NOFOLLOW)
+        if files.is_ours(status):
+            return hot.Registry(lambda length, offset: data[offset : offset + length])
+    except (OSError, ValueError, EOFError, TypeError):
+        pass
+    return None
+
+
+def _lock(state_dir: str | None) -> tuple[int | None, bool]:
+    """Return a locked file of the state directory, or None; and whether it took waiting."""
     if state_dir is None:
-        return None
+        return None, False
     try:
         files.make_private(state_dir)
         flags = posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
         fd = posix.open(f"{state_dir}/lock", flags, 0o600)
     except OSError:
-        return None
+        return None, False
     until = time.monotonic() + LOCK_SECONDS
+    waited = False
     while True:
         try:
             posix.lockf(fd, posix.F_TLOCK, 0)
         except OSError:
             if time.monotonic() > until:
                 posix.close(fd)
-                return None
+                return None, True
+            waited = True
             time.sleep(0.005)
         else:
-            return fd
+            return fd, waited
 
 
 def _tell(registry: hot.Registry, previous: hot.Registry | None, settings: Settings) -> None:
@@ -157,7 +164,10 @@ def _spoken_kind(path: str) -> str:
         data, _ = files.read(path, SIZE_LIMIT)
     except (OSError, ValueError):
         return ""
-    found = _KIND.search(data[: 1 << 16])
+    import re
+
+    pattern = rb"""["']?kind["']?\s*:\s*["']?([^\s"'#,}]+)"""
+    found = re.search(pattern, data[: 1 << 16], re.IGNORECASE)
     return found[1].decode("utf-8", "replace") if found else ""
 
 
@@ -195,15 +205,7 @@ def _list(
             for name in entries
             if name.endswith((".json", ".yaml"))
         ]
-    found = [(rank, path) for rank, path in found if not _is_directory(path)]
     return directories, found, unreadable
-
-
-def _is_directory(path: str) -> bool:
-    try:
-        return stat.S_ISDIR(posix.stat(path).st_mode)
-    except OSError:
-        return False
 
 
 def _settled(found: Signature) -> Signature:

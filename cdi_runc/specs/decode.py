@@ -7,8 +7,6 @@ is wanted a number or boolean is written as text.  Everything else is a fault.
 
 from __future__ import annotations
 
-import struct
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,6 +159,8 @@ def _float_text(number: float) -> str:
 
     That is what the reference calls: the shortest text that is the same 32-bit float.
     """
+    import struct
+
     if number != number:  # noqa: PLR0124
         return "NaN"
     try:

@@ -1,0 +1,69 @@
+"""cdictl doctor: what is wrong with this host, or with one container, and its cure (cold).
+
+A module is a family of findings, a function in it a check: it takes what it must know, with what
+is real as defaults, changes nothing, and yields a finding for each fault.  ``host`` and
+``container`` list the checks in the order from cause to effect.
+"""
+
+from __future__ import annotations
+
+from cdi_runc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Literal
+
+    Severity = Literal["error", "warning", "note"]
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+"""error: containers fail, or nobody is protected; warning: likely a mistake; note: good to know."""
+SHOWN = 3
+
+
+class Finding(Record):
+    """One thing that is wrong."""
+
+    severity: Severity
+    what: str
+    why: str
+    """Why it matters."""
+    cure: str
+    """A command, or what to do where no command can do it."""
+    check: str = ""
+    """The function that found it."""
+
+
+def carry_out(checks: Iterable[Callable[[], Iterable[Finding]]]) -> list[Finding]:
+    """Run *checks*, and return what they found, errors first and else in their order.
+
+    A check that fails is a finding itself: what is broken here may break the checks too.
+    """
+    found: list[Finding] = []
+    for check in checks:
+        name = str(getattr(getattr(check, "func", check), "__name__", ""))
+        try:
+            found += [finding.but(check=name) for finding in check()]
+        except Exception as error:  # noqa: BLE001  # see above
+            found.append(
+                Finding(
+                    "error",
+                    f"the check {name} could not be made: {type(error).__name__}: {error}",
+                    "What it looks for may be there too.",
+                    "deal with the other findings first; if it stays, please report it",
+                    name,
+                )
+            )
+    return sorted(dict.fromkeys(found), key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def named(words: Sequence[str], shown: int = SHOWN) -> str:
+    """Return *words* as a list for reading, cut to *shown*."""
+    unique = list(dict.fromkeys(words))
+    more = f" and {len(unique) - shown} more" if len(unique) > shown else ""
+    return ", ".join(unique[:shown]) + more
+
+
+def counted(number: int, one: str) -> str:
+    """Return *number* and the noun *one*, in the plural where it has one."""
+    return f"{number} {one}" if number == 1 else f"{number} {one}s"
