@@ -42,6 +42,7 @@ die() {
 }
 
 read_options() {
+    rotation=/etc/logrotate.d/cdi-runc
     prefix='' docker=1 docker_config='' demo='' uninstall='' force='' set_default=''
     while [ $# -gt 0 ]; do
         case $1 in
@@ -218,6 +219,14 @@ activate() {
     done
 }
 
+# The audit log of the whole system is rotated; that of a prefix is its owner's affair.
+rotate() {
+    if [ -z "$prefix" ] && [ -d /etc/logrotate.d ] && [ ! -e "$rotation" ]; then
+        cp -- "$source/packaging/logrotate" "$rotation"
+        chmod 644 "$rotation"
+    fi
+}
+
 has_docker() {
     has dockerd || [ -n "$docker_config" ] || "$home/venv/bin/python" -I -c 'if True:
         import sys
@@ -231,8 +240,9 @@ configure_docker() {
             return
         fi
         if [ -n "$set_default" ]; then
-            say "As the default runtime: any image that sets CDI_DEVICES now asks for devices" \
-                "(key policy in /etc/cdi-runc/config.yaml decides)."
+            say "As the default runtime: any image that sets CDI_DEVICES now asks for devices." \
+                "Where images are not trusted, leave it out of requests.environment in" \
+                "/etc/cdi-runc/config.yaml."
         fi
         "$bin/cdictl" configure docker --runtime-path "$bin/cdi-runc" \
             ${docker_config:+--config-file "$docker_config"} ${set_default:+--set-default} ||
@@ -287,6 +297,9 @@ remove() {
         rm -f -- "$bin/cdi-runc"
     fi
     if is_ours "$bin/cdictl"; then rm -f -- "$bin/cdictl"; fi
+    if [ -z "$prefix" ] && grep -qs "Installed by cdi-runc" "$rotation"; then
+        rm -f -- "$rotation"
+    fi
     rm -rf -- "$home"
     say "cdi-runc is uninstalled. What was kept, where it exists: /etc/cdi-runc and /var/log/cdi-runc."
     say "If another engine was told to use $bin/cdi-runc, tell it otherwise."
@@ -331,6 +344,7 @@ main() {
     build
     try_out
     activate
+    rotate
     exec 9>&-
     say "Installed: $bin/cdi-runc and $bin/cdictl"
     configure_docker

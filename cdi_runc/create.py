@@ -5,7 +5,14 @@ from __future__ import annotations
 from cdi_runc import audit, jsonio, plan, registry, requests
 from cdi_runc.bundle import Bundle, describe
 from cdi_runc.edits import Doubt
-from cdi_runc.errors import BadBundle, BadConfiguration, BadSpec, CdiRuncError, Unusable
+from cdi_runc.errors import (
+    BadBundle,
+    BadConfiguration,
+    BadRequest,
+    BadSpec,
+    CdiRuncError,
+    Unusable,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,12 +35,10 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
     record.content["runtime"] = runtime
     record.engine(bundle.config, call)
     try:
-        wanted = requests.read(bundle.config, settings)
+        wanted = _read_requests(bundle, settings)
         if not wanted:
             return
         record.requests(wanted)
-        if settings.broken:
-            raise BadConfiguration(settings.broken)
         devices, specs = registry.resolve(requests.devices(wanted), settings)
         record.devices(devices)
         warnings = _check_overrides(devices, specs, settings)
@@ -70,6 +75,18 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
     except BadBundle as error:
         _append(record, call, "failed", str(error))
         raise
+
+
+def _read_requests(bundle: Bundle, settings: Settings) -> list[requests.Request]:
+    try:
+        wanted = requests.read(bundle.config, settings)
+    except BadRequest:
+        if settings.broken:
+            raise BadConfiguration(settings.broken) from None
+        raise
+    if wanted and settings.broken:
+        raise BadConfiguration(settings.broken)
+    return wanted
 
 
 def _check_overrides(
