@@ -44,8 +44,8 @@ def _decode(value: Any, schema: Schema, report: Report, pointer: str) -> Any:
         text = as_text(value)
         if text is None:
             _wrong(value, "text", report, pointer)
-        if "\0" in str(text):
-            report(pointer, "text holds a NUL character")
+        if "\0" in str(text) or not _is_unicode(str(text)):
+            report(pointer, "text holds a NUL character or half a surrogate pair")
             raise _Fault
         return text
     if wanted == "integer":
@@ -53,6 +53,14 @@ def _decode(value: Any, schema: Schema, report: Report, pointer: str) -> Any:
     if type(value) is not bool:
         _wrong(value, "true or false", report, pointer)
     return value
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _wrong(value: Any, wanted: str, report: Report, pointer: str) -> None:

@@ -72,7 +72,9 @@ def compose(data: bytes) -> Any:
         told = " ".join(filter(None, (error.context, error.problem)))
         raise BadSpec(f"{where}not YAML: {told}") from error
     except (yaml.YAMLError, UnicodeError) as error:
-        raise BadSpec(f"not YAML: {str(error).splitlines()[0]}") from error
+        before = data[: getattr(error, "position", None) or 0]
+        line = before.count(b"\n") + 1
+        raise BadSpec(f"line {line}: not YAML: {str(error).splitlines()[0]}") from error
     except RecursionError:
         raise BadSpec("nested too deeply") from None
     if root is not None and b"\\/" in data:
@@ -100,18 +102,14 @@ def _refuse_escaped_slash(root: Any, data: bytes) -> None:
             waiting += [one for pair in node.value for one in pair]
 
 
-def _without_tabs(data: bytes) -> bytes:
-    # go-yaml allows tabs between the tokens of a flow collection, PyYAML does not.  In JSON text
-    # a tab can only stand between tokens, so blanks in their place change nothing, columns
-    # included.
-    if b"\t" in data and data.lstrip()[:1] in (b"{", b"["):
-        import json
+_QUOTED_OR_TAB = re.compile(rb"""("(?:[^"\\]|\\.)*"|'[^']*'|\#[^\n]*)|\t""", re.DOTALL)
 
-        try:
-            json.JSONDecoder().raw_decode(data.decode().lstrip())
-        except (ValueError, RecursionError):
-            return data
-        return data.replace(b"\t", b" ")
+
+def _without_tabs(data: bytes) -> bytes:
+    # go-yaml allows tabs between the tokens of a flow collection, such as JSON; PyYAML does not.
+    # A blank in the place of a tab changes nothing there, columns included.
+    if b"\t" in data and data.lstrip()[:1] in (b"{", b"["):
+        return _QUOTED_OR_TAB.sub(lambda found: found[1] or b" ", data)
     return data
 
 
