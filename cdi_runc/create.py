@@ -59,19 +59,16 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
     changed = any(one.effect.before != one.effect.after for one in done)
     data = jsonio.dumps(bundle.config) if changed else bundle.data
     record.digests(bundle.data, data)
+    if settings.exec == "merge":
+        _remember(done, call)
     if not changed:
         _append(record, call, "unchanged")
         return
 
     # The record first: a file that was edited and not recorded would be worse than the reverse,
     # and nothing but a rename comes after it.
-    def last() -> None:
-        if settings.exec == "merge":
-            _remember(done, call)
-        _append(record, call, "edited")
-
     try:
-        bundle.write(data, before_rename=last)
+        bundle.write(data, before_rename=lambda: _append(record, call, "edited"))
     except BadBundle as error:
         _append(record, call, "failed", str(error))
         raise
@@ -138,13 +135,12 @@ def _append(record: audit.Record, call: Invocation, result: str, error: str = ""
 
 def _remember(done: list[plan.Done], call: Invocation) -> None:
     """Keep what exec has to give to further processes of the container (C8)."""
-    if any(one.step.key in ("env", "additionalGids") for one in done):
-        from cdi_runc import exec_process
+    from cdi_runc import exec_process
 
-        try:
-            exec_process.remember(done, call)
-        except OSError as problem:
-            _warn(f"exec will not see the devices' variables: {describe(problem)}", call)
+    try:
+        exec_process.remember(done, call)
+    except OSError as problem:
+        _warn(f"exec will not see the devices' variables: {describe(problem)}", call)
 
 
 def _warn(text: str, call: Invocation) -> None:

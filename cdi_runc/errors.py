@@ -52,6 +52,11 @@ class BadSpec(CdiRuncError):
 
     cure = "see every fault with: cdictl validate FILE"
 
+    def __init__(self, message: str, *, line: int = 0, column: int = 0) -> None:
+        """Take the place in the file, counted from 1, where it is known."""
+        super().__init__(message)
+        self.line, self.column = line, column
+
 
 class Unusable(CdiRuncError):
     """The host lacks something that a device's edits need."""

@@ -66,6 +66,12 @@ def remember(done: Iterable[Done], call: Invocation) -> None:
             name, _, value = edit.entry().partition("=")
             own = variables[name][1] if name in variables else effect.before
             variables[name] = value, own if type(own) is str else None
+    if not variables and not groups:
+        try:
+            posix.unlink(where)  # another container of that id may have left it
+        except FileNotFoundError:
+            pass
+        return
     kept = tuple((name, value, own) for name, (value, own) in variables.items())
     data = marshal.dumps((FORMAT, kept, tuple(groups)))
     try:

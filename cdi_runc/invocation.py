@@ -11,12 +11,13 @@ from cdi_runc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 # Flags that take a value: runc 1.1 to 1.4, crun 1.8 to 1.20.  All others stand alone.
 GLOBAL_VALUES = frozenset(
     ("root", "log", "log-format", "log-level", "criu", "rootless", "cgroup-manager")
 )
+GLOBAL_ALONE = ("debug", "systemd-cgroup")
 COMMAND_VALUES = frozenset(
     ("bundle", "config", "console-socket", "pidfd-socket", "pid-file", "preserve-fds")
 )
@@ -94,33 +95,12 @@ class Invocation(Record):
 def parse(arguments: Sequence[str]) -> Invocation:
     """Read *arguments*, argv without the program's name.  Never fails."""
     options: dict[str, str] = {}
-    words: list[str] = []
-    takes_value = GLOBAL_VALUES
-    unknown = False
     rest = iter(arguments)
-    for argument in rest:
-        if argument[:1] != "-" or argument == "-":
-            # After a flag we do not know, a word that is no command is that flag's value.
-            if not words and unknown and argument not in COMMANDS:
-                continue
-            words.append(argument)
-            takes_value = EXEC_VALUES if words[0] == "exec" else COMMAND_VALUES
-            if words[0] == "exec" and len(words) > 1:
-                break  # what follows the id is the program's own
-        elif argument == "--":
-            words.extend(rest)
-        else:
-            name, equals, value = argument.lstrip("-").partition("=")
-            name = _LONG.get(name, name) if words else name
-            if name in takes_value:
-                options[name] = value if equals else next(rest, "")
-            elif words and argument[:2] in ("-b", "-f") and argument[2:3] in ("/", "."):
-                options[_LONG[argument[1]]] = argument[2:]
-            elif not equals and name not in ("debug", "systemd-cgroup", "help", "h"):
-                unknown = True
+    command = _command(rest, options)
+    words = _words(rest, options, EXEC_VALUES if command == "exec" else COMMAND_VALUES)
     return Invocation(
-        command=words[0] if words else "",
-        id=words[1] if len(words) > 1 else "",
+        command=command,
+        id=words[0] if words else "",
         bundle=options.get("bundle") or ".",
         config=options.get("config", ""),
         process=options.get("process", ""),
@@ -128,3 +108,41 @@ def parse(arguments: Sequence[str]) -> Invocation:
         log=options.get("log", ""),
         log_format=options.get("log-format", "text"),
     )
+
+
+def _command(rest: Iterator[str], options: dict[str, str]) -> str:
+    """Take the global flags from *rest*, and return the word behind them."""
+    unknown = False
+    for argument in rest:
+        if argument == "--":
+            return next(rest, "")
+        if argument[:1] != "-" or argument == "-":
+            # After a flag we do not know, a word that is no command is that flag's value.
+            if not unknown or argument in COMMANDS:
+                return argument
+            continue
+        name, equals, value = argument.lstrip("-").partition("=")
+        if name in GLOBAL_VALUES:
+            options[name] = value if equals else next(rest, "")
+        elif not equals and name not in GLOBAL_ALONE:
+            unknown = True
+    return ""
+
+
+def _words(rest: Iterator[str], options: dict[str, str], values: frozenset[str]) -> list[str]:
+    """Take the command's flags from *rest*, and return its words."""
+    words: list[str] = []
+    for argument in rest:
+        name, equals, value = argument.lstrip("-").partition("=")
+        name = _LONG.get(name, name)
+        if argument == "--":
+            return [*words, *rest]
+        if argument[:1] != "-" or argument == "-":
+            words.append(argument)
+            if values is EXEC_VALUES:
+                return words  # what follows the id is the program's own
+        elif name in values:
+            options[name] = value if equals else next(rest, "")
+        elif argument[:2] in ("-b", "-f") and argument[2:3] in ("/", "."):
+            options[_LONG[argument[1]]] = argument[2:]
+    return words

@@ -126,15 +126,15 @@ class Registry:
         if entry is None or type(entry[0]) is str:  # unknown, or the paths of files in conflict
             return None
         file, index, place, spec_place = entry
-        sha256, version, spec_edits = self.piece(spec_place)
-        path, made_from = self.files[file]
+        sha256, version, mtime_ns, spec_edits = self.piece(spec_place)
+        path, _ = self.files[file]
         return Device(
             name,
             path,
             f"/devices/{index}/containerEdits",
             sha256,
             version,
-            made_from[3] if made_from else 0,
+            mtime_ns,
             spec_edits,
             self.piece(place),
         )

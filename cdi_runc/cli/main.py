@@ -24,6 +24,7 @@ COMMANDS = {
     "validate": "check spec files, and name every fault in them",
     "inject": "print a config.json as it would be with devices in it",
     "audit": "list and show what was put into which container",
+    "doctor": "find what is wrong with this host, or with a container, and the cure",
     "configure": "tell a container engine about cdi-runc, or take that back",
     "config": "check cdi-runc's own configuration",
 }

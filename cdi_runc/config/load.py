@@ -47,7 +47,8 @@ def parse(path: str, data: bytes) -> settings.Settings:
     try:
         value = document.read(data)
     except BadSpec as error:
-        raise BadConfiguration(f"configuration {path}: {error.message}") from error
+        place = f"line {error.line}: " if error.line else ""
+        raise BadConfiguration(f"configuration {path}: {place}{error.message}") from error
     if value is None:
         return settings.defaults()
     faults = findings(value, data)

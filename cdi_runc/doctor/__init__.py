@@ -21,6 +21,15 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 SHOWN = 3
 
 
+class Report(Record):
+    """What there is to say of a host or a container."""
+
+    facts: tuple[tuple[str, str], ...]
+    """Label and text of what was looked at."""
+    findings: tuple[Finding, ...]
+    """The cause first."""
+
+
 class Finding(Record):
     """One thing that is wrong."""
 
@@ -35,7 +44,7 @@ class Finding(Record):
 
 
 def carry_out(checks: Iterable[Callable[[], Iterable[Finding]]]) -> list[Finding]:
-    """Run *checks*, and return what they found, errors first and else in their order.
+    """Run *checks*, and return what they found.
 
     A check that fails is a finding itself: what is broken here may break the checks too.
     """
@@ -54,7 +63,14 @@ def carry_out(checks: Iterable[Callable[[], Iterable[Finding]]]) -> list[Finding
                     name,
                 )
             )
-    return sorted(dict.fromkeys(found), key=lambda finding: SEVERITIES.index(finding.severity))
+    return found
+
+
+def ordered(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return *found* without repeats, errors first, and else in the order from cause to effect."""
+    return tuple(
+        sorted(dict.fromkeys(found), key=lambda finding: SEVERITIES.index(finding.severity))
+    )
 
 
 def named(words: Sequence[str], shown: int = SHOWN) -> str:

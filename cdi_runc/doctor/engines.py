@@ -30,10 +30,12 @@ OTHERS = (
     ("containerd", "/etc/containerd/config.toml", "/etc/containerd/conf.d/*.toml"),
     ("CRI-O", "/etc/crio/crio.conf", "/etc/crio/crio.conf.d/*"),
 )
-_PROGRAM = re.compile(r"""^[ \t]*["']?([\w.-]+)["']?[ \t]*=.*?["'](/[^"']*/cdi-runc)["']""", re.M)
+_PROGRAM = re.compile(
+    r"""^[ \t]*["']?([\w.-]+)["']?[ \t]*=.*?["'](/[^"']*/cdi-runc)["']""", re.MULTILINE
+)
 _DEFAULT = re.compile(
     rf"""^[ \t]*(?:default_)?runtime(?:_name)?[ \t]*=[ \t]*["'](?:{NAME}|/[^"']*/cdi-runc)["']""",
-    re.M,
+    re.MULTILINE,
 )
 
 
@@ -42,7 +44,7 @@ class Docker(Record):
 
     config: str
     """Its daemon.json."""
-    values: dict[str, Any]
+    content: dict[str, Any]
     fault: str
     """Why daemon.json cannot be read, if so."""
     daemon: dockerd.Daemon | None
@@ -62,7 +64,7 @@ class Docker(Record):
         """Name and program of each runtime of ours, by the file and the daemon's flags."""
         found = {
             name: str(entry.get("path") or "")
-            for name, entry in self.values.get("runtimes", {}).items()
+            for name, entry in self.content.get("runtimes", {}).items()
             if isinstance(entry, dict)
         }
         for flag in self.daemon.option("add-runtime") if self.daemon else ():
@@ -80,7 +82,7 @@ class Docker(Record):
     def default(self) -> str:
         """The name of its default runtime."""
         flags = self.daemon.option("default-runtime") if self.daemon else []
-        return str((flags or [self.values.get("default-runtime") or ""])[-1])
+        return str((flags or [self.content.get("default-runtime") or ""])[-1])
 
 
 class Registration(Record):
@@ -244,7 +246,7 @@ def doubled(found: Sequence[Docker]) -> Iterator[Finding]:
     """Look for what both the daemon's flags and its file say: it does not start with both."""
     for docker in found:
         for flag, key in (("add-runtime", "runtimes"), ("default-runtime", "default-runtime")):
-            if docker.daemon and docker.daemon.option(flag) and key in docker.values:
+            if docker.daemon and docker.daemon.option(flag) and key in docker.content:
                 yield Finding(
                     "error",
                     f"{docker.title} was started with --{flag}, and {docker.config} has"
@@ -304,7 +306,8 @@ def default_runtime(
         if _DEFAULT.search(_text(path))
     ]
     variables = [variable for variable, _, _ in settings.environment]
-    if not variables or getattr(settings, "policy", ()):
+    policy = getattr(settings, "policy", None)
+    if not variables or policy:
         return
     for engine, place in places:
         yield Finding(

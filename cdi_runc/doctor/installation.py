@@ -79,7 +79,7 @@ def _read(path: str) -> Launcher:
         text = file.read()
     words = {}
     for name in ("python", "home"):
-        match = re.search(rf"^cdi_{name}=(.*)$", text, re.M)
+        match = re.search(rf"^cdi_{name}=(.*)$", text, re.MULTILINE)
         words[name] = "".join(shlex.split(match[1])) if match else ""
     return Launcher(path, words["python"], words["home"])
 

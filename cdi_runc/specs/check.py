@@ -103,9 +103,9 @@ def decoded_spec(data: bytes) -> tuple[Any, dict[str, Any], list[Finding]]:
     try:
         value = document.read(data)
     except BadSpec as error:
-        return None, {}, [Finding("", error.message)]
+        return None, {}, [Finding("", error.message, error.line, error.column)]
     if value is None:
-        return None, {}, [Finding("", "the file is empty: it holds no CDI spec")]
+        return None, {}, [Finding("", "the file is empty: it holds no CDI spec", 1, 1)]
     found: list[Finding] = []
 
     def report(pointer: str, message: str) -> None:

@@ -243,7 +243,9 @@ def _entry(
         return _signature_of(path), (*nothing, describe(error))
     except (ValueError, BadSpec) as error:
         return made_from, (*nothing, error.message if isinstance(error, BadSpec) else str(error))
-    spec_place = parts.add(marshal.dumps((sha256(data), spec.version, spec.edits)))
+    spec_place = parts.add(
+        marshal.dumps((sha256(data), spec.version, status.st_mtime_ns, spec.edits))
+    )
     devices = tuple((name, parts.add(marshal.dumps(own))) for name, own in spec.devices)
     return made_from, (spec.kind, spec_place, devices, "")
 

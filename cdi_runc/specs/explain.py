@@ -37,9 +37,8 @@ def unresolved(names: Sequence[str], registry: Registry, settings: Settings) -> 
         shown = ", ".join(f"{path} ({why})" for path, why in unknown[:SHOWN_FAULTS])
         told.append(f"it may be in a file that cannot be used: {shown}")
         told[-1] += f" and {more} more files" if more > 0 else ""
-    absent = [path for path in settings.spec_dirs if not paths.exists(path)]
-    if absent and not registry.files:
-        told.append(f"{' and '.join(absent)} {'do' if len(absent) > 1 else 'does'} not exist")
+    if not registry.files:
+        told.append(f"there is no spec file in {' or '.join(map(_seen, settings.spec_dirs))}")
     cure = None
     if conflict:
         cure = "remove the device from one of the two files"
@@ -86,8 +85,12 @@ def _cause(name: str, defined: Definitions, suspects: Sequence[tuple[str, str, s
     elif kinds:
         told = f"unknown vendor {vendor}; known kinds: {', '.join(kinds[:SHOWN])}"
     else:
-        told = f"unknown vendor {vendor}; no spec file defines a device"
+        told = f"unknown vendor {vendor}"
     return f"unknown device {name}: {told}{_meant(near)}"
+
+
+def _seen(directory: str) -> str:
+    return directory if paths.exists(directory) else f"{directory} (which does not exist)"
 
 
 def _meant(near: list[str]) -> str:

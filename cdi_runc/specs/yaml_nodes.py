@@ -67,14 +67,12 @@ def compose(data: bytes) -> Any:
         loader = _Composer(_without_tabs(data))
         root = loader.get_node() if loader.check_node() else None
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         told = " ".join(filter(None, (error.context, error.problem)))
-        raise BadSpec(f"{where}not YAML: {told}") from error
+        raise _bad(f"not YAML: {told}", error.problem_mark or error.context_mark) from error
     except (yaml.YAMLError, UnicodeError) as error:
         before = data[: getattr(error, "position", None) or 0]
-        line = before.count(b"\n") + 1
-        raise BadSpec(f"line {line}: not YAML: {str(error).splitlines()[0]}") from error
+        place = {"line": before.count(b"\n") + 1, "column": len(before.rpartition(b"\n")[2]) + 1}
+        raise BadSpec(f"not YAML: {str(error).splitlines()[0]}", **place) from error
     except RecursionError:
         raise BadSpec("nested too deeply") from None
     if root is not None and b"\\/" in data:
@@ -95,7 +93,7 @@ def _refuse_escaped_slash(root: Any, data: bytes) -> None:
         if isinstance(node, yaml.ScalarNode):
             raw = text[node.start_mark.index : node.end_mark.index]
             if node.style == '"' and _ESCAPED_SLASH.search(raw):
-                raise BadSpec(f"{_at(node)}: not YAML: unknown escape character '/'")
+                raise _bad("not YAML: unknown escape character '/'", node.start_mark)
         elif isinstance(node, yaml.SequenceNode):
             waiting += node.value
         else:
@@ -184,7 +182,7 @@ class Construction:
         if key in self._done:
             return self._done[key]
         if key in self._open:
-            raise BadSpec(f"{_at(node)}: an alias refers to what holds it")
+            raise _bad("an alias refers to what holds it", node.start_mark)
         if isinstance(node, yaml.ScalarNode):
             return (scalar(node.value) if node.tag == _PLAIN else _tagged(node)), 1
         self._open.add(key)
@@ -194,7 +192,7 @@ class Construction:
             done = self._mapping(node)
         self._open.discard(key)
         if done[1] > document.EXPANSION_LIMIT:
-            raise BadSpec(f"{_at(node)}: aliases expand to more than a million values")
+            raise _bad("aliases expand to more than a million values", node.start_mark)
         self._done[key] = done
         return done
 
@@ -213,9 +211,9 @@ class Construction:
         for key_node, value_node in _pairs(node):
             key = _key(key_node)
             if key in places:
-                raise BadSpec(
-                    f"{_at(key_node)}: key {key!r} is given twice, first in line"
-                    f" {places[key].start_mark.line + 1}"
+                first = places[key].start_mark.line + 1
+                raise _bad(
+                    f"key {key!r} is given twice, first in line {first}", key_node.start_mark
                 )
             places[key] = key_node
             result[key], size = self._value(value_node)
@@ -239,20 +237,20 @@ def _tagged(node: Any) -> Any:
         try:
             return base64.b64decode(node.value).decode()
         except ValueError:
-            raise BadSpec(f"{_at(node)}: !!binary value is not base64") from None
+            raise _bad("!!binary value is not base64", node.start_mark) from None
     return value
 
 
 def _pairs(node: Any, depth: int = 0) -> Any:
     """Yield the pairs of a mapping, those of merge keys in the place of the merge key."""
     if depth > document.DEPTH_LIMIT:
-        raise BadSpec(f"{_at(node)}: an alias refers to what holds it")
+        raise _bad("an alias refers to what holds it", node.start_mark)
     for key_node, value_node in node.value:
         if isinstance(key_node, yaml.ScalarNode) and key_node.value == "<<" and not key_node.style:
             merged = value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
             for one in merged:
                 if not isinstance(one, yaml.MappingNode):
-                    raise BadSpec(f"{_at(one)}: a merge key takes mappings only")
+                    raise _bad("a merge key takes mappings only", one.start_mark)
                 yield from _pairs(one, depth + 1)
         else:
             yield key_node, value_node
@@ -260,18 +258,21 @@ def _pairs(node: Any, depth: int = 0) -> Any:
 
 def _key(node: Any) -> str:
     if not isinstance(node, yaml.ScalarNode):
-        raise BadSpec(f"{_at(node)}: a key must be text")
+        raise _bad("a key must be text", node.start_mark)
     value = scalar(node.value) if node.tag == _PLAIN else node.value
     from cdi_runc.specs.decode import as_text
 
     text = as_text(value)
     if text is None or value is None:
-        raise BadSpec(f"{_at(node)}: a key must be text")
+        raise _bad("a key must be text", node.start_mark)
     return text
 
 
-def _at(node: Any) -> str:
-    return f"line {node.start_mark.line + 1}, column {node.start_mark.column + 1}"
+def _bad(message: str, mark: Any) -> BadSpec:
+    """Return an error at the place *mark* of libyaml, which counts from 0."""
+    return (
+        BadSpec(message, line=mark.line + 1, column=mark.column + 1) if mark else BadSpec(message)
+    )
 
 
 def locate(root: Any, pointer: str) -> tuple[int, int]:

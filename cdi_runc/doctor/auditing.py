@@ -1,0 +1,130 @@
+"""The audit file: can a record be written, and does something keep it small."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import os
+import shutil
+import stat
+
+from cdi_runc.doctor import Finding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from cdi_runc.settings import Settings
+
+ROTATION = ("/etc/logrotate.conf", "/etc/logrotate.d/*")
+OWN = "/etc/logrotate.d/cdi-runc"
+ROOM = 1 << 20
+"""Bytes that should be free: some hundred records."""
+LARGE = 200 << 20
+"""Bytes of an audit file that nobody rotates, or not often enough."""
+
+
+def writable(settings: Settings) -> Iterator[Finding]:
+    """Look for what would keep a record from being written."""
+    path = settings.audit_file
+    fault, cure = _fault(path)
+    if fault:
+        yield Finding(
+            "error",
+            f"no audit record can be written to {path}: {fault}",
+            "No container that asks for a device starts (audit.required)."
+            if settings.audit_required
+            else "Containers start, and nothing tells what was put into them.",
+            cure,
+        )
+
+
+def _fault(path: str) -> tuple[str, str]:
+    """Return what keeps *path* from being written, and the cure."""
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        return _fault_above(path)
+    except OSError as error:
+        return error.strerror or str(error), f"ls -l {path}"
+    if stat.S_ISLNK(status.st_mode):
+        return f"it is a symbolic link to {os.readlink(path)}, and none is followed", f"rm {path}"
+    if not stat.S_ISREG(status.st_mode):
+        return "it is not a regular file", f"mv {path} {path}.old"
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW))
+    except OSError as error:
+        return error.strerror or str(error), f"lsattr {path}; ls -l {path}"
+    return _full(path)
+
+
+def _fault_above(path: str) -> tuple[str, str]:
+    """Return what keeps *path* from being made, with the directories that are missing."""
+    directory = os.path.dirname(path)
+    while not os.path.lexists(directory):
+        directory = os.path.dirname(directory)
+    wanted = os.path.dirname(path)
+    if not os.path.isdir(directory):
+        return f"{directory} is no directory", f"rm {directory} && mkdir -p -m 0750 {wanted}"
+    if not os.access(directory, os.W_OK | os.X_OK):
+        flags = os.statvfs(directory).f_flag
+        why = "is on a read-only file system" if flags & os.ST_RDONLY else "cannot be written to"
+        return (
+            f"{directory} {why}",
+            f"mount | grep ' on /'; lsattr -d {directory}; ls -ld {directory}",
+        )
+    return _full(directory)
+
+
+def _full(path: str) -> tuple[str, str]:
+    room = os.statvfs(path)
+    if room.f_blocks and room.f_bavail * room.f_frsize < ROOM:
+        return "its file system is full", f"df -h {path}"
+    if room.f_files and not room.f_favail:
+        return "its file system has no inode left", f"df -i {path}"
+    return "", ""
+
+
+def rotated(
+    settings: Settings, patterns: Sequence[str] = ROTATION, large: int = LARGE
+) -> Iterator[Finding]:
+    """Look for an audit file that only grows."""
+    path = settings.audit_file
+    size = os.stat(path).st_size if os.path.isfile(path) else 0
+    rules = f"{path} {{ weekly rotate 8 compress missingok notifempty }}"
+    grown = f", and has grown to {size >> 20} MiB" if size >= large else ""
+    if not any(_rotates(one, path) for one in patterns):
+        yield Finding(
+            "warning" if grown else "note",
+            f"nothing rotates {path}{grown}",
+            "It grows by about 2 KiB with each container that gets a device.",
+            f"echo '{rules}' >{OWN}",
+        )
+    elif not shutil.which("logrotate", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
+        yield Finding(
+            "warning" if grown else "note",
+            f"logrotate, which should rotate {path}, is not installed{grown}",
+            "It grows by about 2 KiB with each container that gets a device.",
+            "apt-get install logrotate",
+        )
+    elif grown:
+        yield Finding(
+            "warning",
+            f"{path} has grown to {size >> 20} MiB although logrotate has rules for it",
+            "logrotate may not run, or its rules ask too little.",
+            f"logrotate --debug {OWN}",
+        )
+
+
+def _rotates(pattern: str, path: str) -> bool:
+    """Tell whether a file of logrotate's that *pattern* matches speaks of *path*."""
+    for place in glob.glob(pattern):
+        try:
+            with open(place, encoding="utf-8", errors="replace") as file:
+                lines = [line.partition("#")[0] for line in file]
+        except OSError:
+            continue
+        words = [word.strip("\"'{}") for line in lines for word in line.split()]
+        if any(word[:1] == "/" and fnmatch.fnmatch(path, word) for word in words):
+            return True
+    return False

@@ -1,0 +1,124 @@
+"""The checks of one container, from cause to effect, and the facts beside them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from cdi_runc import plan, registry
+from cdi_runc.doctor import (
+    Finding,
+    Report,
+    access,
+    carry_out,
+    counted,
+    injected,
+    libraries,
+    ordered,
+    rootfs,
+    system,
+)
+from cdi_runc.doctor.rootfs import View
+from cdi_runc.errors import CdiRuncError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from cdi_runc.doctor.containers import Container
+    from cdi_runc.settings import Settings
+
+
+def examine(container: Container, settings: Settings, runtimes: frozenset[str]) -> Report:
+    """Look over one container; *runtimes* are the names under which Docker knows cdi-runc."""
+    config = container.config
+    mounts = [mount for mount in config.get("mounts") or () if isinstance(mount, dict)]
+    ours = [one.value for one in container.of("mounts")]
+    view = View(container.layers, mounts)
+    own = View(container.layers, [mount for mount in mounts if mount not in ours])
+    process = config.get("process") or {}
+    program = (process.get("args") or [""])[0]
+    image = libraries.image(view, own, process.get("env") or (), program)
+    found = libraries.pieces(container, view)
+    findings = carry_out(
+        [
+            partial(injected.failed, container, would_fail(container, settings)),
+            partial(injected.engine_error, container),
+            partial(injected.not_ours, container, settings, runtimes),
+            partial(injected.missing_sources, container),
+            partial(injected.missing_hooks, container, view),
+            partial(access.unmapped_groups, container),
+            partial(injected.unlike_targets, container, own),
+            partial(access.lost, container),
+            partial(injected.lost_mounts, container),
+            partial(access.missing_groups, container),
+            partial(access.renumbered, container),
+            partial(injected.hidden_mounts, container, view),
+            partial(libraries.other_libc, found, image),
+            partial(libraries.too_new, found, image),
+            partial(libraries.other_machine, found, image),
+            partial(libraries.missing_loader, found, image, view),
+            partial(libraries.missing_symbols, found, image, view),
+            partial(libraries.missing_libraries, found, image, view),
+            partial(access.without_rule, container),
+            partial(access.forbidden, container),
+            partial(injected.ignored_requests, container),
+            partial(injected.conflicts, container),
+            partial(libraries.outside_path, found, image, view, container),
+            partial(injected.replaced_libc, container, own),
+            partial(
+                system.selinux,
+                [one.value["path"] for one in access.nodes(container)],
+                [mount["source"] for mount in ours if rootfs.is_bind(mount)],
+                system.enforces() and bool(process.get("selinuxLabel")),
+            ),
+            partial(injected.changed_specs, container),
+            partial(injected.noted, container),
+            partial(unseen, container, view),
+        ]
+    )
+    record = container.record or {}
+    engine = record.get("engine") or ("docker" if container.docker else "unknown engine")
+    devices = list(dict.fromkeys(request["device"] for request in record.get("requests", ())))
+    facts = [
+        ("container", f"{container.title}, {engine}"),
+        ("record", f"{record['id']} of {record['time']}: {record['result']}" if record else "none"),
+        ("devices", ", ".join(devices) or "none on record"),
+        ("edits", counted(len(container.injected), "value")),
+        ("image", _described(image, view)),
+    ]
+    return Report(tuple(facts), ordered(findings))
+
+
+def _described(image: libraries.Image, view: View) -> str:
+    if not view.is_known:
+        return "not mounted now"
+    version = ".".join(str(part) for part in image.version)
+    return f"{image.libc} {version}".strip() or "no C library"
+
+
+def would_fail(container: Container, settings: Settings) -> str:
+    """Return what would keep the devices of a failed create from the container now, if anything."""
+    record = container.record
+    if record is None or record["result"] != "failed":
+        return ""
+    wanted = list(dict.fromkeys(request["device"] for request in record["requests"]))
+    if not wanted or settings.broken:
+        return settings.broken or str(record.get("error"))
+    try:
+        devices, _ = registry.resolve(wanted, settings)
+        plan.build(devices, container.config)
+    except CdiRuncError as error:
+        return str(error)
+    # What failed was not a device: a conflict, the audit file, the runtime.
+    return "" if "device" in str(record.get("error")) else str(record.get("error"))
+
+
+def unseen(container: Container, view: View) -> Iterator[Finding]:
+    """Say that the image could not be looked at, where something depends on it."""
+    if container.of("mounts") and not view.is_known:
+        yield Finding(
+            "note",
+            "its root file system is not mounted now, so its libraries were not looked at",
+            "Most engines unmount it when a container ends.",
+            f"{container.again} && cdictl doctor {container.id[:12]}",
+        )

@@ -1,0 +1,123 @@
+"""The checks of a host, from cause to effect, and the facts beside them."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+from cdi_runc import paths, runtime
+from cdi_runc.doctor import (
+    Report,
+    auditing,
+    carry_out,
+    counted,
+    engines,
+    installation,
+    ordered,
+    ownership,
+    specs,
+    system,
+)
+from cdi_runc.errors import NoRuntime
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cdi_runc.doctor import Finding
+    from cdi_runc.doctor.engines import Docker
+    from cdi_runc.registry import Registry
+    from cdi_runc.settings import Settings
+
+
+def examine(settings: Settings, dockers: Sequence[Docker] | None = None) -> Report:
+    """Look over this host."""
+    dockers = engines.dockers() if dockers is None else dockers
+    known = engines.registrations(dockers)
+    launchers = installation.launchers([one.program for one in known])
+    real = _real(settings, launchers)
+    checks = [
+        partial(installation.configuration, settings),
+        partial(installation.installed, launchers, bool(known)),
+        partial(installation.interpreter, launchers),
+        partial(installation.works, launchers),
+        partial(installation.real_runtime, settings, launchers),
+        partial(engines.unreadable, dockers),
+        partial(engines.missing_programs, known),
+        partial(engines.not_reloaded, dockers),
+        partial(engines.doubled, dockers),
+        partial(engines.snap, dockers),
+    ]
+    found: list[specs.Use] = []
+    registry: Registry | None = None
+
+    def spec_files() -> Sequence[Finding]:
+        """Read the spec files, which the checks after this one need."""
+        nonlocal registry
+        registry = specs.read(settings.spec_dirs)
+        found.extend(specs.uses(registry))
+        return ()
+
+    findings = carry_out([*checks, spec_files])
+    if registry is not None:
+        nodes, sources = system.paths_of(found)
+        findings += carry_out(
+            [
+                partial(specs.refused, registry),
+                partial(specs.other_numbers, found),
+                partial(specs.missing_nodes, found),
+                partial(specs.missing_sources, found),
+                partial(specs.missing_hooks, found),
+                partial(specs.missing_interfaces, found),
+                partial(specs.passed_over, settings.spec_dirs),
+                partial(specs.older_than_nodes, found),
+                partial(ownership.writable, settings, registry, launchers),
+                partial(
+                    system.links_for_systemd,
+                    found,
+                    system.uses_systemd(dockers),
+                    installation.runtime_version(real) if real else "",
+                    system.systemd_version(),
+                ),
+                partial(system.selinux, nodes, sources, system.enforces()),
+                partial(specs.none, registry),
+                partial(specs.doubtful, registry),
+            ]
+        )
+    findings += carry_out(
+        [
+            partial(auditing.writable, settings),
+            partial(ownership.state, settings),
+            partial(ownership.readable, settings),
+            partial(engines.unregistered, dockers, known),
+            partial(engines.default_runtime, dockers, settings),
+            partial(auditing.rotated, settings),
+        ]
+    )
+    facts = [("cdi-runc", one.path) for one in launchers]
+    facts.append(("runtime", f"{real} ({installation.runtime_version(real)})" if real else "none"))
+    facts += [(one.engine, f"runtime {one.name!r} in {one.place}") for one in known]
+    if registry is not None:
+        places = ", ".join(registry.spec_dirs)
+        sound = [path for path, made_from in registry.files if made_from]
+        facts.append(
+            (
+                "spec files",
+                f"{len(sound)} in {places}: {counted(len(registry.names()), 'device')}",
+            )
+        )
+    facts.append(("config", _config()))
+    facts.append(("audit", settings.audit_file))
+    return Report(tuple(facts), ordered(findings))
+
+
+def _real(settings: Settings, launchers: Sequence[installation.Launcher]) -> str:
+    try:
+        return runtime.find(settings.runtime, launchers[0].path if launchers else "")
+    except NoRuntime:
+        return ""
+
+
+def _config() -> str:
+    path, _ = paths.config()
+    return path if os.path.exists(path) else f"{path} (none: the defaults hold)"
