@@ -117,7 +117,7 @@ def start_docker(installation, spare_shim, busybox_rootfs, tmp_path_factory):
     yield start
     for docker in started:
         docker.stop()
-        forget(docker.configuration.directory)
+        docker.configuration.forget()
 
 
 def reset(docker):
@@ -177,7 +177,7 @@ def podman_storage(installation, busybox_rootfs, tmp_path_factory):
     podman.load(busybox_rootfs)
     yield podman
     podman.clean_up()
-    forget(configuration.directory)
+    configuration.forget()
 
 
 @pytest.fixture

@@ -5,11 +5,10 @@ import shutil
 import subprocess
 
 from tests.bench.places import PATH
+from tests.support.strace import whole
 
 EXECUTED = re.compile(r'execve\("([^"]*)".* = 0$')
 OPENED = re.compile(r'open(?:at)?\(.*?"([^"]*)".* = \d+$')
-CUT = " <unfinished ...>"
-RESUMED = re.compile(r"<\.\.\. \w+ resumed>")
 DEAR = re.compile(r"/(json|re|yaml|jsonschema|structlog|typing|dataclasses)(?=[/.])")
 
 
@@ -28,7 +27,7 @@ class Trace:
             stderr=subprocess.DEVNULL,
         )
         call.check()
-        lines = _whole(out.read_text(errors="replace").splitlines())
+        lines = whole(out.read_text(errors="replace").splitlines())
         self.processes = len({line.split()[0] for line in lines})
         self.programs = [found[1] for line in lines if (found := EXECUTED.search(line))]
         files = [found[1] for line in lines if (found := OPENED.search(line))]
@@ -38,20 +37,6 @@ class Trace:
     def interpreters(self):
         """How often Python was started."""
         return sum("python" in program.rpartition("/")[2] for program in self.programs)
-
-
-def _whole(lines):
-    """Return *lines* with each call in one of them: strace cuts one that another comes into."""
-    begun, whole = {}, []
-    for line in lines:
-        process = line.split()[0]
-        if line.endswith(CUT):
-            begun[process] = line.removesuffix(CUT)
-        elif found := RESUMED.search(line):
-            whole.append(begun.pop(process) + line[found.end() :])
-        else:
-            whole.append(line)
-    return whole
 
 
 def is_possible():

@@ -1,7 +1,9 @@
 """Plain bundles, run by the real runc and crun through cdi-runc, and seen from inside."""
 
+import hashlib
 import json
 import stat
+import time
 from pathlib import Path
 
 import pytest
@@ -121,6 +123,19 @@ def test_run_is_edited_as_create_is(runtime, configuration, make_bundle):
         record["bundle"],
         record["result"],
     )
+
+
+def test_record_has_the_spec_files_own_time(runtime, configuration, make_bundle):
+    """The record has the spec file's digest and time, however young the file is."""
+    bundles = [make_bundle("true").request("acme.com/widget=one") for _ in range(2)]
+    for bundle in bundles:  # the second time nothing is left to do that lets the file grow old
+        spec = configuration.spec(("one", {"env": ["ACME=1"]}))
+        runtime.run(bundle)
+    (found,) = configuration.records()[-1]["specs"]
+    written = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(spec.stat().st_mtime))
+
+    assert (str(spec), "0.6.0", written) == (found["path"], found["cdiVersion"], found["mtime"])
+    assert found["sha256"] == hashlib.sha256(spec.read_bytes()).hexdigest()
 
 
 def test_hook_without_env_gets_path_alone(runtime, configuration, make_bundle, tmp_path):

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from support.programs import need, run
+from support.strace import whole
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def executed(installation, configuration, tmp_path):
             env.update(configuration.env)
         words = [need("strace"), "-f", "-qq", "-s", "300", "-e", "trace=execve", "-o", out]
         run(*words, program, "--root", tmp_path / "root", *arguments, check=False, env=env)
-        lines = out.read_text().splitlines()
+        lines = whole(out.read_text().splitlines())
         return [
             match.group(1)
             for line in lines

@@ -83,6 +83,10 @@ class Configuration:
             audit_validator().validate(record)
         return records
 
+    def forget(self):
+        """Remove what the state directory of this machine holds about it."""
+        forget(self.directory)
+
 
 def forget(directory):
     """Remove what the state directory of this machine holds about *directory*."""
