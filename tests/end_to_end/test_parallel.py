@@ -1,9 +1,10 @@
 """Many creates at once (C4, C7)."""
 
+import shutil
 import subprocess
 
 import pytest
-from support.programs import environment
+from support.programs import environment, need
 
 
 @pytest.fixture
@@ -14,11 +15,11 @@ def create_all(installation, configure, make_bundle, tmp_path):
     env = environment(**configuration.env)
     words = [installation.shim, "--root", tmp_path / "root"]
 
-    def create(number):
+    def create(number, tracer=()):
         bundles = [make_bundle(rootfs=False).request("acme.com/widget=one") for _ in range(number)]
         started = [
             subprocess.Popen(
-                [*words, "create", "--bundle", bundle.path, bundle.id],
+                [*tracer, *words, "create", "--bundle", bundle.path, bundle.id],
                 env=env,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -56,3 +57,14 @@ def test_two_hundred_whole_records(create_all):
 def test_all_compile_at_once(create_all):
     """Creates that all find neither state directory nor record race harmlessly."""
     check(create_all(16), create_all.configuration)
+
+
+def test_record_without_a_directory(create_all):
+    """Creates that all make the record's directory at the same moment lose no line."""
+    create_all.configuration.grow_old()
+    create_all(1)
+    shutil.rmtree(create_all.configuration.audit_file.parent)
+    # Each of them finds no directory before the first one makes it.
+    delay = ("-e", "trace=mkdir", "-e", "inject=mkdir:delay_enter=500000")
+    tracer = (need("strace"), "-f", "-qq", *delay, "-o", "/dev/null")
+    check(create_all(4, tracer), create_all.configuration)

@@ -48,8 +48,11 @@ def test_runtimes_read_argv_so(bundles, runtime, words, command, id_, reads, by)
     trace = bundles / "trace"
     words = [word.replace("@", str(bundles)) for word in words]
     subprocess.run(
-        [need("strace"), "-f", "-qq", "-xx", "-s", "4096", "-e", "trace=chdir,open,openat"]
-        + ["-o", trace, need(runtime), *words],
+        [
+            *(need("strace"), "-f", "-qq", "-xx", "-s", "4096"),
+            *("-e", "trace=chdir,open,openat", "-o", trace),
+            *(need(runtime), *words),
+        ],
         check=False,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -101,7 +104,7 @@ def test_where_to_report_is_read(words, log, log_format, root):
     ],
 )
 def test_process_of_an_exec_is_read(words, process):
-    """exec's --process stands before the id; what follows the id is the program's own."""
+    """The --process of exec stands before the id; what follows the id is the program's own."""
     call = invocation.parse(words.split())
 
     assert ("exec", "c1", process) == (call.command, call.id, call.process)
