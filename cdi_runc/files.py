@@ -104,7 +104,7 @@ def append(path: str, line: bytes, mode: int) -> None:
     try:
         fd = posix.open(path, flags, mode)
     except FileNotFoundError:
-        _make_directories(path.rpartition("/")[0])
+        _make_directories(path.rpartition("/")[0], 0o750)
         fd = posix.open(path, flags, mode)
     try:
         if not is_regular(posix.fstat(fd)):
@@ -122,11 +122,13 @@ def append(path: str, line: bytes, mode: int) -> None:
         posix.close(fd)
 
 
-def _make_directories(directory: str) -> None:
+def _make_directories(directory: str, mode: int) -> None:
     parts = directory.split("/")
     for depth in range(2, len(parts) + 1):
         try:
-            posix.mkdir("/".join(parts[:depth]), 0o750)
+            posix.mkdir("/".join(parts[:depth]), mode)
+        except FileExistsError:  # perhaps since a moment ago
+            continue
         except OSError:
             if depth == len(parts):
                 raise
@@ -144,14 +146,6 @@ def make_private(directory: str) -> None:
         OSError: it cannot be made, or somebody else made it.
 
     """
-    parts = directory.split("/")
-    for depth in range(2, len(parts) + 1):
-        try:
-            posix.mkdir("/".join(parts[:depth]), 0o700)
-        except FileExistsError:
-            continue
-        except OSError:
-            if depth == len(parts):
-                raise
+    _make_directories(directory, 0o700)
     if not is_ours(posix.lstat(directory)):
         raise PermissionError(13, f"{directory} is not ours alone")

@@ -55,7 +55,9 @@ def _keep(path: str, found: Settings, status: posix.stat_result) -> None:
     if where is None:
         return
     now = time.time_ns()
-    young = abs(now - max(status.st_mtime_ns, status.st_ctime_ns)) < YOUNG_NS
+    above = posix.stat(path.rpartition("/")[0] or "/")
+    newest = max(status.st_mtime_ns, status.st_ctime_ns, above.st_mtime_ns, above.st_ctime_ns)
+    young = abs(now - newest) < YOUNG_NS
     made_from = settings.signature(status)
     if abs(now - max(made_from[3], made_from[4])) < RACY_NS:
         made_from = (0, 0, 0, 0, 0)
@@ -63,9 +65,10 @@ def _keep(path: str, found: Settings, status: posix.stat_result) -> None:
         files.make_private(where)
         data = marshal.dumps(((settings.STAMP, made_from), found.values()))
         files.replace(f"{where}/settings", data)
-        # The launcher trusts patterns whose time stamp is the configuration's.
-        stamp = status.st_mtime_ns - (YOUNG_NS if young else 0)
-        files.replace(f"{where}/patterns", patterns(found), mtime_ns=stamp)
+        # The launcher believes what has the time stamps of the configuration and its directory.
+        earlier = YOUNG_NS if young else 0
+        files.replace(f"{where}/directory", b"", mtime_ns=above.st_mtime_ns - earlier)
+        files.replace(f"{where}/patterns", patterns(found), mtime_ns=status.st_mtime_ns - earlier)
     except OSError as error:
         log.unusual(found, "warning", "compiled configuration not kept", reason=describe(error))
 
@@ -75,5 +78,5 @@ def patterns(found: Settings) -> bytes:
     lines = [f"#runtime={word}" for word in found.runtime]
     lines += [f'"{prefix}' for prefix in found.annotations]
     lines += [f'"{variable}=' for variable, _, _ in found.environment]
-    lines += [f'"{found.mounts}'] if found.mounts else []
+    lines += ['"/dev/null"'] if found.mounts else []  # the source of every mount that asks
     return "".join(f"{line}\n" for line in [*lines, *ESCAPES]).encode()

@@ -6,7 +6,7 @@ is that working directory.
 
 import pytest
 
-DIRECTORIES = (".", "b", "p", "create", "c1", "sub/a=b", "b\udcff")
+DIRECTORIES = (".", "b", "p", "create", "c1", "-q", "sub/a=b", "b\udcff")
 """Every bundle that a case names, and some that a wrong reading would find."""
 FILES = ("f.json",)
 """What crun's ``--config`` may name."""
@@ -166,6 +166,7 @@ CASES = [
         reads="@/b\udcff/config.json",
     ),
     case("bundle-is-here", "run", "-d", "-b", ".", "c1", command="run", reads=HERE),
+    case("bundle-like-a-flag", "create", "--bundle", "-q", "c1", reads="-q/config.json"),
     case("bundle-slash", "create", "-b", "b/", "c1", reads="b//config.json"),
     case("bundle-empty", "create", "-b", "", "c1", reads=HERE, by=RUNC),
     case("bundle-empty-equals", "create", "--bundle=", "c1", reads=HERE, by=RUNC),

@@ -1,313 +1,673 @@
-"""The launcher alone: when it starts Python, and what it hands to whom (C1)."""
+"""The launcher: when it starts Python, what the real runtime gets, and when it says no itself.
+
+It runs under every shell that may be ``/bin/sh``.  Two witnesses, real programs, stand for what it
+starts: each prints its name and its arguments.  Where the configuration is to be compiled, the
+real interpreter does so.
+"""
 
 import json
 import os
+import re
 import shutil
 import subprocess
-import time
+import sys
+import sysconfig
+import tempfile
 from pathlib import Path
 
 import argv_cases
 import pytest
-from support.configurations import STATE, forget
+from support.configurations import forget
 from support.installations import ROOT
 from support.programs import need
 
-from cdi_runc import invocation
+from cdi_runc import VERSION, exec_process, invocation, paths
 from cdi_runc.config import compile as config_compile
 from cdi_runc.config import load
 
-SHELLS = ("dash", "bash", "busybox")
-ASKS = json.dumps({"annotations": {"cdi.k8s.io/x": "acme.example/widget=w0"}}).encode()
-PLAIN = json.dumps({"annotations": {"note": "cdi.k8s.io"}, "process": {"env": ["A=1"]}}).encode()
-
-# Writes who it is and its arguments, each ended by NUL, beside itself.
-WITNESS = """#!/bin/sh
-if [ $# -gt 0 ]; then printf '%s\\0' "$@"; fi >"$0.seen"
-"""
+SOURCE = (ROOT / "packaging/launcher").read_text()
+SHELLS = [
+    pytest.param(("dash",), "C", id="dash"),
+    pytest.param(("bash", "--posix"), "C", id="bash"),
+    pytest.param(("bash",), "C.UTF-8", id="bash-utf-8"),
+    pytest.param(("busybox", "sh"), "C", id="busybox"),
+]
+every_shell = pytest.mark.parametrize(("shell", "locale"), SHELLS)
+WITNESS = "#!/bin/sh\nprintf '%s\\0' {name} \"$@\"\n"
+ASKS = '{"process": {"env": ["CDI_DEVICES=acme.com/widget=w0"]}}'
+ASKS_NOT = '{"process": {"env": ["PATH=/bin"]}}'
 
 
 class Launcher:
-    """The launcher in *directory*, between a witness for Python and one for the real runtime."""
+    """A launcher of a test's own, with witnesses for what it starts."""
 
-    def __init__(self, directory, shell):
-        self.directory = directory
-        self.shell = [need("busybox"), "sh"] if shell == "busybox" else [need(shell)]
-        self.python = self._witness("python")
-        self.runtime = self._witness("bin/runc")
-        self.path = directory / "cdi-runc"
-        (directory / "shim").touch()
-        text = (ROOT / "packaging/launcher").read_text()
-        for name, value in (("cdi_python", self.python), ("cdi_home", directory)):
-            text = text.replace(f"\n{name}=", f"\n{name}={value}\nunused=", 1)
-        self.path.write_text(text)
-        self.path.chmod(0o755)
-        self.env = {"PATH": f"{self.runtime.parent}:/usr/sbin:/usr/bin:/sbin:/bin"}
-
-    def _witness(self, name):
-        path = self.directory / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(WITNESS)
-        path.chmod(0o755)
-        return path
-
-    def __call__(self, *words, **options):
-        """Run it; return who was started last, and the words that it was given."""
-        for program in (self.python, self.runtime):
-            Path(f"{program}.seen").unlink(missing_ok=True)
-        options.setdefault("env", self.env)
-        self.finished = subprocess.run(
-            [*self.shell, self.path, *map(os.fsencode, words)],
-            check=False,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=60,
-            **options,
+    def __init__(self, top, **replaced):
+        self.top = top
+        self.home = top / "home"
+        self.python = self.home / "python"
+        self.path = self.home / "cdi-runc"
+        self.bin = top / "bin"
+        for directory in (self.home, self.bin, top / "work"):
+            directory.mkdir()
+        program(self.python, WITNESS.format(name="python"))
+        program(self.bin / "runc", WITNESS.format(name="runc"))
+        (self.home / "shim").write_text(
+            f"import sys\nsys.path[:0] = {[str(ROOT), sysconfig.get_path('purelib')]!r}\n"
+            "from cdi_runc.shim import main\nmain(sys.argv)\n"
         )
-        for program, name in ((self.runtime, "runtime"), (self.python, "python")):
-            seen = Path(f"{program}.seen")
-            if seen.exists():
-                return name, seen.read_bytes().split(b"\0")[:-1]
-        return "", []
+        text = SOURCE
+        for old, new in {
+            "/etc/cdi-runc/config.yaml": f"{top}/etc/config.yaml",
+            "cdi_python=/usr/bin/python3": f"cdi_python={self.python}",
+            "cdi_home=/usr/lib/cdi-runc": f"cdi_home={self.home}",
+            **replaced,
+        }.items():
+            assert old in text
+            text = text.replace(old, new)
+        program(self.path, text)
+
+    def run(self, *words, shell=("dash",), locale="C", python=None, **env):
+        """Call the launcher in the directory ``work``."""
+        if python is not None:
+            self.python.unlink(missing_ok=True)
+            if python:
+                self.python.symlink_to(python)
+        env = {"PATH": str(self.bin), "LC_ALL": locale, **env}
+        return subprocess.run(
+            [need(shell[0]), *shell[1:], self.path, *words],
+            check=False,
+            cwd=self.top / "work",
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+        )
+
+    def started(self, *words, **options):
+        """Return what the launcher became, with its arguments."""
+        done = self.run(*words, **options)
+        assert (0, b"") == (done.returncode, done.stderr), done
+        return [os.fsdecode(word) for word in done.stdout.split(b"\0")[:-1]]
+
+    def for_python(self, *words):
+        """Return what the interpreter is started with for *words*."""
+        return ["python", "-I", "-S", str(self.home / "shim"), str(self.path), *words]
 
 
-@pytest.fixture(params=SHELLS)
-def launcher(request, tmp_path):
-    """Return a launcher for each shell; what it keeps on this machine goes with the test."""
-    yield Launcher(tmp_path, request.param)
+def program(path, text):
+    """Write a program."""
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def launcher(tmp_path):
+    """Return a launcher of the test's own, without a configuration."""
+    yield Launcher(tmp_path)
     forget(tmp_path)
 
 
 @pytest.fixture
-def bundle(tmp_path):
-    """Return a function that makes a bundle whose config.json is the bytes given."""
-
-    def make(content=ASKS):
-        path = tmp_path / "bundle"
-        path.mkdir(exist_ok=True)
-        (path / "config.json").write_bytes(content)
-        return path
-
-    return make
+def config(launcher):
+    """Return the configuration that ``CDI_RUNC_CONFIG`` names, which is not there yet."""
+    (launcher.top / "etc").mkdir()
+    return launcher.top / "etc/config.yaml"
 
 
-def configure(launcher, text, *, compiled=True):
-    """Give the launcher a configuration, and what would be compiled from it."""
-    path = launcher.directory / "config.yaml"
-    path.write_text(text)
-    os.utime(path, (time.time() - 60, time.time() - 60))
-    launcher.env["CDI_RUNC_CONFIG"] = str(path)
-    kept = Path(f"{STATE}/launcher{path}/patterns")
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.unlink(missing_ok=True)
-    if compiled:
-        kept.write_bytes(config_compile.patterns(load.read(str(path))))
-        os.utime(kept, ns=(path.stat().st_mtime_ns, path.stat().st_mtime_ns))
-    return path, kept
+@pytest.fixture
+def bundle(launcher):
+    """Return a function that puts a config.json into the working directory."""
+
+    def write(text):
+        (launcher.top / "work/config.json").write_text(text)
+
+    return write
 
 
+def compiled(config, text):
+    """Write the configuration and what the launcher reads of it, as if both were old."""
+    config.write_text(text)
+    kept = Path(f"{paths.state()}/launcher{config}")
+    kept.mkdir(parents=True, exist_ok=True)
+    (kept / "patterns").write_bytes(config_compile.patterns(load.read(str(config))))
+    os.utime(config.parent, (1, 1))
+    for name, of in (("patterns", config), ("directory", config.parent)):
+        (kept / name).touch()
+        os.utime(kept / name, ns=(of.stat().st_mtime_ns, of.stat().st_mtime_ns))
+    return kept / "patterns"
+
+
+def test_no_variable_of_the_callers_is_set():
+    """Every variable that it sets begins with cdi_, so that it changes none of the caller's."""
+    code = "\n".join(line.partition(" #")[0] for line in SOURCE.splitlines() if line[:1] != "#")
+    code = re.sub(r"'[^']*'", "''", code)
+    code = re.sub(r'"[^"\n]*"', '""', code)
+    names = re.findall(r"(?:^|[\s;({])([A-Za-z_]\w*)=", code)
+    names += re.findall(r"\bfor (\w+)|\bread -r (\w+)", code)
+    found = {"".join(name) for name in names} - {"IFS", "LC_ALL"}  # both for one command only
+
+    assert all(name.startswith("cdi_") for name in found), found
+
+
+def make_bundles(top, reads, asks, asks_else):
+    """Make every configuration that argv could mean, the one that is read with its own text."""
+    read = os.path.realpath(os.path.join(top, reads.replace("@", str(top)))) if reads else ""
+    places = [f"{name}/config.json" for name in argv_cases.DIRECTORIES]
+    for place in (*places, *argv_cases.FILES):
+        path = top / place
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(asks if os.path.realpath(path) == read else asks_else)
+
+
+@every_shell
 @pytest.mark.parametrize(("words", "command", "id_", "reads", "by"), argv_cases.CASES)
-def test_argv_is_read_as_the_module_reads_it(launcher, tmp_path, words, command, id_, reads, by):
-    """Python is started if and only if the file that the runtime will read asks for a device."""
-    top = tmp_path / "top"
-    for name in argv_cases.DIRECTORIES:
-        (top / name).mkdir(parents=True, exist_ok=True)
-    files = [*(top / name / "config.json" for name in argv_cases.DIRECTORIES)]
-    files += [top / name for name in argv_cases.FILES]
+def test_argv_decides(launcher, shell, locale, words, command, id_, reads, by):
+    """Python is started for a create or run whose configuration asks, and the runtime else.
+
+    Either gets every argument byte for byte.
+    """
+    top = launcher.top / "work"
     words = [word.replace("@", str(top)) for word in words]
-    expected = Path(os.path.join(top, reads.replace("@", str(top)))) if reads else None
-    for asking, other in ((ASKS, PLAIN), (PLAIN, ASKS)):
-        for file in files:
-            file.write_bytes(other if expected else ASKS)
-        if expected:
-            expected.write_bytes(asking)
-        who, given = launcher(*words, cwd=top)
-        is_edited = command in invocation.EDITED and asking is ASKS
+    make_bundles(top, reads, ASKS, ASKS_NOT if reads else ASKS)
+    with_request = launcher.started(*words, shell=shell, locale=locale)
+    make_bundles(top, reads, ASKS_NOT, ASKS)
+    without = launcher.started(*words, shell=shell, locale=locale)
 
-        assert ("python" if is_edited else "runtime") == who
-        assert [os.fsencode(word) for word in words] == (given[4:] if is_edited else given)
+    if command in invocation.EDITED:
+        assert launcher.for_python(*words) == with_request
+    else:
+        assert ["runc", *words] == with_request
+    if reads:
+        assert ["runc", *words] == without
 
 
-@pytest.mark.parametrize(
-    ("content", "who"),
-    [
-        pytest.param(ASKS, "python", id="annotation"),
-        pytest.param(b'{"process":{"env":["CDI_DEVICES=a.b/c=d"]}}', "python", id="variable"),
-        pytest.param(b'{ "process" : { "env" : [\n"CDI_DEVICES="\n] } }', "python", id="indented"),
-        pytest.param(rb'{"env":["CDI_\u0044EVICES=a.b/c=d"]}', "python", id="escaped-letter"),
-        pytest.param(rb'{"annotations":{"cdi.k8s.io\/x":"a"}}', "python", id="escaped-slash"),
-        pytest.param(rb'{"annotations":{"cdi\u002ek8s.io/x":"a"}}', "python", id="escaped-dot"),
-        pytest.param(rb'{"env":["CDI_DEVICES\u003da.b/c=d"]}', "python", id="escaped-equals"),
-        pytest.param(
-            rb'{"args":["a \u003e b \u0026\u0026 c \u003c d"]}', "runtime", id="escaped-by-go"
-        ),
-        pytest.param(b'{"env":["MY_CDI_DEVICES=a.b/c=d"]}', "runtime", id="longer-name"),
-        pytest.param(b'{"annotations":{"cdi.k8s.iox":"a"}}', "runtime", id="no-slash"),
-        pytest.param(PLAIN, "runtime", id="nothing"),
-        pytest.param(b"", "runtime", id="empty-file"),
-    ],
+def escaped(text, letter, template="\\u{:04x}"):
+    """Return *text* with the first *letter* written as an escape."""
+    return text.replace(letter, template.format(ord(letter)), 1)
+
+
+ENV = '["CDI_DEVICES=acme.com/widget=w0"]'
+KEY = '{"cdi.k8s.io/x": "acme.com/widget=w0"}'
+TEXTS = [
+    pytest.param(f'{{"process": {{"env": {ENV}}}}}', True, id="env"),
+    pytest.param('{"process":{"env":["A=1","CDI_DEVICES="]}}', True, id="env-compact"),
+    pytest.param(f'{{"annotations": {KEY}}}', True, id="annotation"),
+    pytest.param('{\n"annotations" :\n{\n"cdi.k8s.io/x" : "y"}}', True, id="lines"),
+    *(
+        pytest.param(f'{{"env": {escaped(ENV, letter)}}}', True, id=f"env-escaped-{letter}")
+        for letter in "CDI_EVS="
+    ),
+    *(
+        pytest.param(f'{{"a": {escaped(KEY, letter)}}}', True, id=f"key-escaped-{letter}")
+        for letter in "cdi.k8so"
+    ),
+    pytest.param(escaped(KEY, "k", "\\u{:04X}"), True, id="upper-case-escape"),
+    pytest.param(escaped(KEY, ".", "\\u{:04X}"), True, id="upper-case-escaped-dot"),
+    pytest.param('{"cdi.k8s.io\\/x": "y"}', True, id="escaped-slash"),
+    pytest.param('{"cdi.k8s.io\\u002Fx": "y"}', True, id="escaped-slash-as-number"),
+    pytest.param("{}", False, id="nothing"),
+    pytest.param("", False, id="empty"),
+    pytest.param('["NOT_CDI_DEVICES=x", "cdi_devices=x"]', False, id="other-variables"),
+    pytest.param('["CDI_DEVICES_X=1"]', False, id="longer-name"),
+    pytest.param('["see CDI_DEVICES=x", "x cdi.k8s.io/y"]', False, id="in-other-text"),
+    pytest.param('{"x.cdi.k8s.io/y": "", "cdi.k8s.io": ""}', False, id="other-keys"),
+    pytest.param('{"cdi.k8s.iox": ""}', False, id="key-without-slash"),
+    pytest.param('["\\u003c\\u003e\\u0026\\n\\t\\\\ \\""]', False, id="escapes-of-go"),
+    pytest.param('["\\u00e9 é \U0001f600"]', False, id="beyond-ascii"),
+]
+GREPS = [pytest.param({}, id="busybox-grep"), pytest.param({"/bin/busybox": "/-"}, id="grep")]
+
+
+@pytest.mark.parametrize("replaced", GREPS)
+@pytest.mark.parametrize(("text", "asks"), TEXTS)
+def test_requests_are_found(tmp_path, replaced, text, asks):
+    """A text that may ask for a device starts Python, and JSON may write it with escapes."""
+    launcher = Launcher(tmp_path, **replaced)
+    (tmp_path / "work/config.json").write_text(text)
+    started = launcher.started("create", "c1")
+
+    assert (launcher.for_python("create", "c1") if asks else ["runc", "create", "c1"]) == started
+
+
+CONFIGURED = json.dumps(
+    {
+        "requests": {
+            "annotations": ["cdi.k8s.io/", "acme.com/devices/"],
+            "environment": {"ACME_VISIBLE": {"kind": "acme.com/widget"}},
+            "mounts": "/var/run/cdi-runc/devices",
+        }
+    }
 )
-def test_request_is_never_missed(launcher, bundle, content, who):
-    """Python is started for every way of writing a request, and for little else."""
-    path = bundle(content)
-    words = ("create", "--bundle", path, "c1")
-    configured = launcher(*words)[0]
-    configure(launcher, "{}")
+CONFIGURED_TEXTS = [
+    pytest.param('["ACME_VISIBLE=all"]', True, id="env"),
+    pytest.param('["\\u0041CME_VISIBLE=all"]', True, id="env-escaped"),
+    pytest.param('{"acme.com/devices/x": ""}', True, id="annotation"),
+    pytest.param('{"acme.com\\/devices/x": ""}', True, id="annotation-escaped"),
+    pytest.param('{"cdi.k8s.io/x": ""}', True, id="standard-annotation"),
+    pytest.param('{"source":"/dev/null"}', True, id="mount"),
+    pytest.param('{"source":"\\/dev\\/null"}', True, id="mount-escaped"),
+    pytest.param('["CDI_DEVICES=x"]', False, id="variable-not-configured"),
+    pytest.param('{"acme.com/device": ""}', False, id="other-key"),
+    pytest.param('["/var/run/other"]', False, id="other-mount"),
+]
 
-    assert (who, who) == (configured, launcher(*words)[0])
 
-
-@pytest.mark.parametrize(
-    ("content", "who"),
-    [
-        pytest.param(b'{"annotations":{"acme.example/cdi/x":"a"}}', "python", id="annotation"),
-        pytest.param(b'{"env":["NVIDIA_VISIBLE_DEVICES=0"]}', "python", id="variable"),
-        pytest.param(
-            b'{"mounts":[{"destination":"/devices/a.b/c/d","source":"/dev/null"}]}',
-            "python",
-            id="mount",
-        ),
-        pytest.param(ASKS, "runtime", id="default-annotation"),
-        pytest.param(b'{"env":["CDI_DEVICES=a.b/c=d"]}', "runtime", id="default-variable"),
-    ],
-)
-def test_configured_requests_are_seen(launcher, bundle, content, who):
+@pytest.mark.parametrize(("text", "asks"), CONFIGURED_TEXTS)
+def test_configured_requests_are_found(launcher, config, bundle, text, asks):
     """What the configuration names is searched for, and nothing else."""
-    configure(
-        launcher,
-        "requests: {annotations: [acme.example/cdi/], mounts: /devices,"
-        " environment: {NVIDIA_VISIBLE_DEVICES: {kind: nvidia.com/gpu}}}",
+    compiled(config, CONFIGURED)
+    bundle(text)
+    started = launcher.started("create", "c1", CDI_RUNC_CONFIG=str(config))
+
+    assert (launcher.for_python("create", "c1") if asks else ["runc", "create", "c1"]) == started
+
+
+@every_shell
+@pytest.mark.parametrize("change", ["newer", "older", "replaced", "replaced-unseen", "no-state"])
+def test_a_changed_configuration_is_compiled_anew(launcher, config, bundle, shell, locale, change):
+    """What was compiled from another state of the configuration is not believed."""
+    patterns = compiled(config, "{}")
+    old = config.stat()
+    bundle('{"process": {"env": ["ACME_VISIBLE=all"]}}')
+    before = launcher.started(
+        "create", "c1", CDI_RUNC_CONFIG=str(config), shell=shell, locale=locale
+    )
+    if change.startswith("replaced"):
+        (launcher.top / "new").write_text(CONFIGURED)
+        (launcher.top / "new").rename(config)
+    else:
+        config.write_text(CONFIGURED)
+    seconds = {"newer": 2, "older": -2, "replaced": 3}.get(change, 0)  # busybox sees no less
+    stamp = old.st_mtime_ns + seconds * 1_000_000_000
+    os.utime(config, ns=(stamp, stamp))
+    if change == "no-state":
+        patterns.unlink()
+    after = launcher.run(
+        "create",
+        "c1",
+        CDI_RUNC_CONFIG=str(config),
+        shell=shell,
+        locale=locale,
+        python=sys.executable,
     )
 
-    assert who == launcher("create", "-b", bundle(content), "c1")[0]
+    assert ["runc", "create", "c1"] == before
+    assert b"unknown device acme.com/widget=all" in after.stderr
 
 
-@pytest.mark.parametrize("seconds", [-3600, 3600], ids=["older", "newer"])
-def test_changed_configuration_is_compiled_first(launcher, bundle, seconds):
-    """A configuration with another time stamp, whether older or newer, is compiled anew."""
-    path, _ = configure(launcher, "{}")
-    os.utime(path, (time.time() + seconds, time.time() + seconds))
-    launcher("create", "-b", bundle(PLAIN), "c1")
+def test_a_fresh_configuration_is_not_compiled_again(launcher, config, bundle):
+    """The interpreter is not started for a container that asks for nothing."""
+    compiled(config, CONFIGURED)
+    bundle(ASKS_NOT)
+    program(launcher.python, f"#!/bin/sh\n: >{launcher.top}/called\n")
+    started = launcher.started("create", "c1", CDI_RUNC_CONFIG=str(config))
 
-    assert [] == Path(f"{launcher.python}.seen").read_bytes().split(b"\0")[3:-1]
-    assert Path(f"{launcher.runtime}.seen").exists()
+    assert ["runc", "create", "c1"] == started
+    assert not (launcher.top / "called").exists()
 
 
+def test_calls_that_edit_nothing_need_no_fresh_configuration(launcher, config):
+    """A container that runs keeps the runtime that made it, whatever became of the file."""
+    compiled(config, json.dumps({"runtime": str(launcher.bin / "other")}))
+    program(launcher.bin / "other", WITNESS.format(name="other"))
+    config.write_text("{")
+    os.utime(config, (1, 1))
+    program(launcher.python, f"#!/bin/sh\n: >{launcher.top}/called\n")
+    started = launcher.started("kill", "c1", CDI_RUNC_CONFIG=str(config))
+
+    assert ["other", "kill", "c1"] == started
+    assert not (launcher.top / "called").exists()
+
+
+BROKEN = [
+    pytest.param("requests: {environment: {ACME_VISIBLE: {kind: [\n", id="not-yaml"),
+    pytest.param("requests: {environment: {ACME_VISIBLE: {knid: x}}}\n", id="unknown-key"),
+    pytest.param("nonsense: 1\n# C\nrequests:\n  environment: {ACME_VISIBLE: {}}\n", id="comment"),
+    pytest.param("{requests: {annotations: [acme.com/], environment: [ACME_VISIBLE]}}", id="flow"),
+]
+
+
+@every_shell
+@pytest.mark.parametrize("text", BROKEN)
+@pytest.mark.parametrize("has_python", [True, False], ids=["python", "no-python"])
+def test_a_broken_configuration_misses_no_request(
+    launcher, config, bundle, shell, locale, text, has_python
+):
+    """Who asks is refused, by the name of the configuration or the interpreter; others start."""
+    config.write_text(text)
+    python = sys.executable if has_python else ""
+    options = {"shell": shell, "locale": locale, "CDI_RUNC_CONFIG": str(config), "python": python}
+    bundle('{"process": {"env": ["ACME_VISIBLE=w0"]}}')
+    asking = launcher.run("create", "c1", **options)
+    bundle(ASKS)
+    asking_as_ever = launcher.run("create", "c1", **options)
+    bundle(ASKS_NOT)
+
+    assert ["runc", "create", "c1"] == launcher.started("create", "c1", **options)
+    for refused in (asking, asking_as_ever):
+        assert (1, b"") == (refused.returncode, refused.stdout)
+        assert os.fsencode(config if has_python else launcher.python) in refused.stderr
+        assert 1 == refused.stderr.count(b"\n")
+
+
+@every_shell
+def test_configured_prefixes_and_mounts_are_found_without_python(
+    launcher, config, bundle, shell, locale
+):
+    """Each word of a configuration that nobody could compile counts, a path as a beginning."""
+    config.write_text(f"{CONFIGURED}  # COMMENTED")
+    options = {"shell": shell, "locale": locale, "CDI_RUNC_CONFIG": str(config), "python": ""}
+    for text, asks in [
+        ('{"annotations": {"acme.com/devices/x": "y"}}', True),
+        ('{"mounts": [{"destination": "/var/run/cdi-runc/devices/acme.com/w/w0"}]}', True),
+        ('{"process": {"env": ["kind=1"]}}', True),
+        ('{"process": {"env": ["COMMENTED=1"]}}', False),
+        ('{"process": {"env": ["OTHER=1"]}, "annotations": {"a.b/c": ""}}', False),
+    ]:
+        bundle(text)
+
+        assert (1 if asks else 0) == launcher.run("create", "c1", **options).returncode
+
+
+@every_shell
 @pytest.mark.parametrize(
-    ("content", "who"),
+    ("format_", "pattern"),
     [
-        pytest.param(b'{"env":["ACME_DEVICES=a.b/c=d"]}', "refused", id="new-variable"),
-        pytest.param(b'{"annotations":{"acme.example/cdi/x":"a"}}', "refused", id="new-prefix"),
-        pytest.param(ASKS, "refused", id="default"),
-        pytest.param(PLAIN, "runtime", id="nothing"),
-        pytest.param(b'{"env":["COMMENTED=1","runtime=1"]}', "refused", id="any-word"),
-        pytest.param(b'{"env":["COMMENTED=1"]}', "runtime", id="comment"),
+        pytest.param(
+            "json", r'\{"level":"error","msg":"(?P<msg>.*)","time":"(?P<t>.*)"\}', id="json"
+        ),
+        pytest.param("text", r'time="(?P<t>.*)" level=error msg="(?P<msg>.*)"', id="text"),
     ],
 )
-def test_without_interpreter_every_word_counts(launcher, bundle, content, who):
-    """When a changed configuration cannot be compiled, any of its words may name a request."""
-    configure(
-        launcher,
-        "runtime: runc  # COMMENTED\nrequests:\n  environment: {ACME_DEVICES: {}}\n"
-        "  annotations: [acme.example/cdi/]\n",
-        compiled=False,
+def test_a_refusal_reaches_the_engine(launcher, bundle, shell, locale, format_, pattern):
+    """The --log file gets one entry in the format asked for, with standard error's text."""
+    bundle(ASKS)
+    log = launcher.top / "log"
+    log.write_text("before\n")
+    words = ["--log", str(log), "--log-format", format_, "create", "c1"]
+    done = launcher.run(*words, shell=shell, locale=locale, python="")
+    first, entry = log.read_text().splitlines()
+    found = re.fullmatch(pattern, entry)
+
+    assert "before" == first
+    assert f"{found['msg']}\n" == done.stderr.decode()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", found["t"])
+    assert format_ == "text" or found["msg"] == json.loads(entry)["msg"]
+    assert str(launcher.python) in found["msg"]
+    assert done.returncode == 1
+
+
+def test_a_log_that_cannot_be_written_leaves_standard_error(launcher, bundle):
+    """The refusal is told on standard error all the same."""
+    bundle(ASKS)
+    done = launcher.run("--log", "/nonexistent/log", "create", "c1", python="")
+
+    assert done.returncode == 1
+    assert b"interpreter" in done.stderr
+
+
+def test_a_missing_shim_is_named(launcher, bundle):
+    """Without our own program a container that asks is refused, and others start."""
+    (launcher.home / "shim").unlink()
+    bundle(ASKS)
+    refused = launcher.run("create", "c1")
+    bundle(ASKS_NOT)
+
+    assert refused.returncode == 1
+    assert os.fsencode(launcher.home / "shim") in refused.stderr
+    assert ["runc", "create", "c1"] == launcher.started("create", "c1")
+
+
+def test_the_frozen_program_is_preferred(launcher, bundle):
+    """hot.pyc is started in the shim's place where it is."""
+    (launcher.home / "hot.pyc").write_text("")
+    bundle(ASKS)
+
+    assert str(launcher.home / "hot.pyc") == launcher.started("create", "c1")[3]
+
+
+@every_shell
+@pytest.mark.parametrize("kind", ["missing", "fifo", "directory"])
+def test_a_config_json_that_is_no_file_is_the_runtimes_affair(launcher, shell, locale, kind):
+    """The runtime says in its own words what is missing; a FIFO does not hold us up."""
+    path = launcher.top / "work/config.json"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+
+    assert ["runc", "create", "c1"] == launcher.started("create", "c1", shell=shell, locale=locale)
+
+
+@every_shell
+@pytest.mark.parametrize("kind", ["link", "hard-link", "copy", "directory", "not-executable"])
+def test_the_runtime_is_never_ourselves(launcher, shell, locale, kind):
+    """What is ourselves, or no program, is passed over for the next in PATH."""
+    early = launcher.top / "early"
+    early.mkdir()
+    runc = early / "runc"
+    if kind == "link":
+        runc.symlink_to(launcher.path)
+    elif kind == "hard-link":
+        runc.hardlink_to(launcher.path)
+    elif kind == "copy":
+        shutil.copy(launcher.path, runc)
+    elif kind == "directory":
+        runc.mkdir()
+    else:
+        runc.write_text("#!/bin/sh\n")
+    path = f"{early}:relative::{launcher.bin}"
+
+    assert ["runc", "kill", "c1"] == launcher.started(
+        "kill", "c1", shell=shell, locale=locale, PATH=path
     )
-    launcher.python.unlink()
-    log = launcher.directory / "log.json"
-    words = ("--log", log, "--log-format", "json", "create", "-b", bundle(content), "c1")
-    started = launcher(*words)[0]
-
-    assert ("" if who == "refused" else who) == started
-    if who == "refused":
-        told = json.loads(log.read_text().splitlines()[-1])
-
-        assert 1 == launcher.finished.returncode
-        assert "error" == told["level"]
-        assert f"interpreter {launcher.python} is missing" in told["msg"]
-        assert told["msg"] in launcher.finished.stderr.decode()
 
 
-@pytest.mark.parametrize("how", ["link", "copy", "hard-link"])
-def test_runtime_is_never_ourselves(launcher, tmp_path, how):
-    """A runc that is this very file is passed over, and the next one is taken."""
-    first = tmp_path / "first"
-    first.mkdir()
-    if how == "link":
-        (first / "runc").symlink_to(launcher.path)
-    elif how == "hard-link":
-        os.link(launcher.path, first / "runc")
-    else:  # another file that passes itself over in its turn
-        shutil.copy2(launcher.path, first / "runc")
-    launcher.env["PATH"] = f"{first}:{launcher.env['PATH']}"
+@every_shell
+def test_runtimes_are_tried_in_their_order(launcher, config, shell, locale):
+    """The first of the configured runtimes that is there is used: a name or a path."""
+    program(launcher.bin / "crun", WITNESS.format(name="crun"))
+    (launcher.top / "with blank").mkdir()
+    program(launcher.top / "with blank/my runc", WITNESS.format(name="mine"))
+    options = {"shell": shell, "locale": locale, "CDI_RUNC_CONFIG": str(config)}
+    for runtimes, expected in [
+        (["nosuch-runtime", "crun", "runc"], "crun"),
+        ([str(launcher.top / "nosuch"), "runc"], "runc"),
+        ([str(launcher.top / "with blank/my runc")], "mine"),
+        ("crun", "crun"),
+    ]:
+        compiled(config, json.dumps({"runtime": runtimes}))
 
-    assert ("runtime", [b"state", b"c1"]) == launcher("state", "c1")
-
-
-def test_configured_runtime_is_taken(launcher, tmp_path):
-    """A runtime's absolute path is taken as it is, and the first that is there wins."""
-    other = tmp_path / "other"
-    other.write_text('#!/bin/sh\nprintf "%s " other "$@"\n')
-    other.chmod(0o755)
-    configure(launcher, f"runtime: [/nonexistent/runc, {other}, runc]")
-    launcher("state", "c1")
-
-    assert b"other state c1 " == launcher.finished.stdout
+        assert [expected, "state", "c1"] == launcher.started("state", "c1", **options)
 
 
-def test_missing_runtime(launcher, tmp_path):
-    """Without any runtime, --version is still answered, and all else is an error that says why."""
-    configure(launcher, "runtime: /nonexistent/runc")
-    launcher("--version")
-    version = launcher.finished
-    log = tmp_path / "log"
-    launcher("--log", log, "state", "c1")
+@every_shell
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("--version",), id="long"),
+        pytest.param(("-v",), id="short"),
+        pytest.param(("--root", "/r", "--version"), id="behind-a-flag"),
+        pytest.param(("--log-format=json", "-v"), id="behind-another"),
+    ],
+)
+def test_version_is_told_without_a_runtime(launcher, config, shell, locale, words):
+    """Without any runtime the version is our own, and the exit status 0."""
+    compiled(config, json.dumps({"runtime": "nosuch-runtime"}))
+    done = launcher.run(*words, shell=shell, locale=locale, CDI_RUNC_CONFIG=str(config))
 
-    assert (0, b"cdi-runc") == (version.returncode, version.stdout[:8])
-    assert 1 == launcher.finished.returncode
-    assert 'level=error msg="cdi-runc: no real runtime was found' in log.read_text()
-
-
-def test_missing_config_json_is_the_runtimes_affair(launcher, tmp_path):
-    """A bundle without config.json goes to the runtime, which has its own words for it."""
-    assert "runtime" == launcher("create", "-b", tmp_path / "none", "c1")[0]
-
-
-def test_bundle_that_looks_like_an_option(launcher, tmp_path):
-    """A bundle's name may begin with a dash."""
-    (tmp_path / "-q").mkdir()
-    (tmp_path / "-q/config.json").write_bytes(ASKS)
-
-    assert "python" == launcher("create", "--bundle", "-q", "c1", cwd=tmp_path)[0]
+    assert (0, b"") == (done.returncode, done.stderr)
+    assert b"cdi-runc" in done.stdout
+    assert VERSION.encode() in done.stdout
 
 
-def test_exported_variables_stay(launcher, tmp_path):
-    """Variables with the names that the launcher works with reach the runtime unchanged."""
-    launcher.runtime.write_text('#!/bin/sh\nenv >"$0.env"\n')
-    names = ("python", "home", "command", "bundle", "file", "log", "state", "config", "name", "arg")
-    env = {**launcher.env, **{name: f"own {name}" for name in names}}
-    launcher("--root", "/r", "--log", "/l", "state", "c1", env=env)
-    seen = Path(f"{launcher.runtime}.env").read_text().splitlines()
+@every_shell
+def test_without_a_runtime_every_other_call_fails(launcher, config, shell, locale):
+    """The error says what to install or to configure."""
+    compiled(config, json.dumps({"runtime": "nosuch-runtime"}))
+    done = launcher.run("state", "c1", shell=shell, locale=locale, CDI_RUNC_CONFIG=str(config))
 
-    assert [f"{name}=own {name}" for name in names] == [
-        line for name in names for line in seen if line.startswith(f"{name}=")
-    ]
+    assert (1, b"") == (done.returncode, done.stdout)
+    assert b"no real runtime" in done.stderr
+    assert os.fsencode(config) in done.stderr
 
 
-def test_container_of_another_user_is_not_believed(launcher, bundle):
-    """Compiled patterns that another user owns are not used."""
-    _, kept = configure(launcher, "requests: {environment: {}}")
+@every_shell
+@pytest.mark.parametrize("words", ["--version", "features", "--help", "state c1", "create c1"])
+@pytest.mark.parametrize("broken", ["python", "configuration", "state"])
+def test_what_is_broken_holds_up_nobody_who_asks_for_nothing(
+    launcher, config, bundle, shell, locale, words, broken
+):
+    """Every call reaches the runtime, and standard error stays clean."""
+    bundle(ASKS_NOT)
+    config.write_text("runtime: [" if broken == "configuration" else '{"runtime": "runc"}')
+    options = {"shell": shell, "locale": locale, "CDI_RUNC_CONFIG": str(config)}
+    if broken == "python":
+        options["python"] = ""
+    elif broken == "configuration":
+        options["python"] = sys.executable
+    else:
+        place = Path(f"{paths.state()}/launcher{config.parent}")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("a file where a directory should be")
+        options["python"] = sys.executable
+    try:
+        assert ["runc", *words.split()] == launcher.started(*words.split(), **options)
+    finally:
+        if broken == "state":
+            place.unlink()
+
+
+@every_shell
+def test_the_runtime_gets_the_callers_environment(launcher, bundle, shell, locale):
+    """Exported variables, some named like what a script would use, reach the runtime unchanged."""
+    names = "name value option runtime config bundle command arg line words state id log path"
+    env = {name: f"of the caller: {name}" for name in [*names.split(), *names.upper().split()]}
+    del env["PATH"]
+    program(launcher.bin / "runc", "#!/bin/sh\nexec cat /proc/$$/environ\n")
+    bundle(ASKS_NOT)
+    for words in ("create c1", "state c1"):
+        done = launcher.run(
+            *words.split(), shell=shell, locale=locale, **env, PATH=f"{launcher.bin}:/bin:/usr/bin"
+        )
+        found = dict(entry.split("=", 1) for entry in done.stdout.decode().split("\0")[:-1])
+
+        assert env == {name: found.get(name) for name in env}
+
+
+ENVIRONMENTS = [
+    pytest.param({}, id="none"),
+    pytest.param({"CDI_RUNC_CONFIG": "/x/c.yaml"}, id="named"),
+    pytest.param({"CDI_RUNC_CONFIG": "c.yaml"}, id="named-relative"),
+    pytest.param({"CDI_RUNC_CONFIG": ""}, id="named-empty"),
+    pytest.param({"XDG_RUNTIME_DIR": "/run/user/7"}, id="runtime-dir"),
+    pytest.param({"XDG_RUNTIME_DIR": "run"}, id="runtime-dir-relative"),
+    pytest.param({"XDG_RUNTIME_DIR": ""}, id="runtime-dir-empty"),
+    pytest.param({"HOME": "TOP/home"}, id="home"),
+    pytest.param({"HOME": "TOP/none"}, id="home-without"),
+    pytest.param({"HOME": "TOP/none", "XDG_CONFIG_HOME": "TOP/home/.config"}, id="config-home"),
+    pytest.param({"XDG_CONFIG_HOME": "", "HOME": "TOP/home"}, id="config-home-empty"),
+]
+
+
+@pytest.fixture(scope="module")
+def rules():
+    """Return a launcher that prints the places it uses, where every user can read it."""
+    with tempfile.TemporaryDirectory() as top:
+        Path(top).chmod(0o755)
+        own = Path(top) / "home/.config/cdi-runc"
+        own.mkdir(parents=True)
+        (own / "config.yaml").write_text("")
+        marker = "cdi_compiled=$cdi_state"
+        text = SOURCE.replace(marker, f'printf "%s\\n" "$cdi_config" "$cdi_state"; exit\n{marker}')
+        assert text.count("; exit\n") == 1
+        program(Path(top) / "launcher", text)
+        shutil.copytree(
+            ROOT / "cdi_runc", f"{top}/cdi_runc", ignore=shutil.ignore_patterns("__*__")
+        )
+        shutil.copy(ROOT / "cdi_runc/__init__.py", f"{top}/cdi_runc")
+        yield top
+
+
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+@pytest.mark.parametrize("user", [0, 65534], ids=["root", "nobody"])
+@every_shell
+def test_launcher_and_paths_have_the_same_rules(rules, shell, locale, env, user):
+    """Configuration and state are looked for where cdi_runc.paths says."""
+    if os.geteuid() != user and os.geteuid():
+        pytest.skip("only root can be another user")
+    env = {name: value.replace("TOP", rules) for name, value in env.items()}
+    options = {"cwd": rules, "user": user, "capture_output": True, "text": True}
+    words = [need(shell[0]), *shell[1:], f"{rules}/launcher", "state"]
+    told = subprocess.run(
+        words, check=True, env={"PATH": "/bin", "LC_ALL": locale, **env}, **options
+    )
+    asked = "from cdi_runc import paths; print(paths.config()[0], paths.state() or '', sep='\\n')"
+    words = ["/usr/bin/python3", "-S", "-B", "-c", asked]
+    ours = subprocess.run(words, check=True, env={"PATH": "/bin", **env}, **options)
+
+    assert ours.stdout == told.stdout
+
+
+def test_launcher_and_paths_look_in_the_same_directories():
+    """A runtime's name is looked up in the same places, in the same order."""
+    assert f'${{PATH-}}:{":".join(paths.RUNTIME_DIRS)}"' in SOURCE
+
+
+@every_shell
+@pytest.mark.parametrize(
+    "root", ["@/root", "relative/root", "@/root/", "@//root"], ids=lambda root: root
+)
+def test_what_exec_needs_is_found_and_deleted(launcher, monkeypatch, shell, locale, root):
+    """Exec starts Python where something is kept for it, and delete removes just that."""
+    monkeypatch.chdir(launcher.top / "work")
+    root = root.replace("@", str(launcher.top / "work"))
+    kept = Path(exec_process.place(invocation.parse(["--root", root, "exec", "c1"])))
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text("")
+    (kept.parent / "c2").write_text("")
+    options = {"shell": shell, "locale": locale}
+    call = ["--root", root, "exec", "--process", "p.json", "c1"]
+
+    assert launcher.for_python(*call) == launcher.started(*call, **options)
+    assert ["runc", "--root", root, "exec", "c1", "sh"] == launcher.started(
+        "--root", root, "exec", "c1", "sh", **options
+    )
+    assert ["runc", "--root", root, "delete", "c3"] == launcher.started(
+        "--root", root, "delete", "c3", **options
+    )
+    assert kept.exists()
+    assert ["runc", "--root", root, "delete", "--force", "c1"] == launcher.started(
+        "--root", root, "delete", "--force", "c1", **options
+    )
+    assert not kept.exists()
+    assert (kept.parent / "c2").exists()
+
+
+def test_a_kept_file_of_another_user_is_not_believed(launcher):
+    """What anybody else could have made starts nothing."""
+    if os.geteuid():
+        pytest.skip("only root can give a file away")
+    root = str(launcher.top / "work/root")
+    kept = Path(exec_process.place(invocation.parse(["--root", root, "exec", "c1"])))
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text("")
     os.chown(kept, 65534, 65534)
-    launcher("create", "-b", bundle(ASKS), "c1")
+    call = ["--root", root, "exec", "--process", "p.json", "c1"]
 
-    assert Path(f"{launcher.python}.seen").exists()
+    assert ["runc", *call] == launcher.started(*call)
 
 
-def test_python_is_started_alone(launcher, bundle):
-    """Python is started isolated, with the launcher's own path before the arguments."""
-    _, given = launcher("create", "-b", bundle(ASKS), "c1")
-    isolated, no_site, shim, own, *words = given
+def test_compiled_patterns_of_another_user_are_not_believed(launcher, config, bundle):
+    """What anybody else could have made decides nothing: the configuration is read again."""
+    if os.geteuid():
+        pytest.skip("only root can give a file away")
+    patterns = compiled(config, CONFIGURED)
+    patterns.write_text("#runtime=runc\n")
+    os.utime(patterns, ns=(config.stat().st_mtime_ns,) * 2)
+    os.chown(patterns, 65534, 65534)
+    bundle('["ACME_VISIBLE=all"]')
 
-    assert [b"-I", b"-S"] == [isolated, no_site]
-    assert os.fsencode(launcher.directory / "shim") == shim
-    assert os.fsencode(launcher.path) == own
-    assert b"create" == words[0]
+    assert launcher.for_python("create", "c1") == launcher.started(
+        "create", "c1", CDI_RUNC_CONFIG=str(config)
+    )

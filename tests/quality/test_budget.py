@@ -1,0 +1,134 @@
+"""What a create with a fresh registry loads and opens, counted (DESIGN, C12)."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import time
+
+import pytest
+from support.configurations import Configuration, forget
+from support.installations import ROOT
+from support.programs import environment, need
+
+DEVICE = "acme.com/widget=one"
+EDITS = {
+    "env": ["ACME=1"],
+    "deviceNodes": [{"path": "/dev/acme0", "hostPath": "/dev/null"}],
+    "mounts": [{"hostPath": "/etc", "containerPath": "/opt/acme", "options": ["ro", "rbind"]}],
+    "hooks": [{"hookName": "createContainer", "path": "/bin/true"}],
+}
+SHIM = """\
+import sys
+sys.path[:0] = {library!r}
+from cdi_runc.shim import main
+main(sys.argv)
+"""
+# Tells what was loaded at the moment of the exec, instead of making it.
+WATCH = """\
+import marshal, posix, sys
+before = set(sys.modules)
+def tell(path, arguments, environ):
+    posix.write(1, " ".join(sorted(set(sys.modules) - before)).encode())
+    posix._exit(0)
+posix.execve = tell
+sys.argv = sys.argv[1:]
+with open(sys.argv[0], "rb") as file:
+    program = file.read()
+if sys.argv[0].endswith(".pyc"):
+    exec(marshal.loads(program[16:]))
+else:
+    exec(program)
+"""
+ALLOWED = {
+    *("_bisect", "_json", "_sha256", "_sha2", "_signal", "__future__"),  # of the interpreter
+    *("_imp", "gc"),  # built in, and used by the frozen program
+    "cdi_runc",
+    *(
+        f"cdi_runc.{name}"
+        for name in (
+            "audit bundle create digest edits edits.device_nodes edits.env edits.hooks"
+            " edits.mounts errors exec_process files invocation jsonio names paths plan record"
+            " registry requests runtime settings shim"
+        ).split()
+    ),
+}
+
+
+@pytest.fixture(params=["shim", "hot.pyc"])
+def create(request, tmp_path):
+    """Return a function that makes a create of its own, *prefix* before the interpreter."""
+    program = tmp_path / request.param
+    if request.param == "shim":
+        library = [str(ROOT), sysconfig.get_path("purelib")]
+        program.write_text(SHIM.format(library=library))
+    else:
+        # The library of the frozen program is where it finds what it does not hold.
+        library = tmp_path / "lib"
+        library.mkdir()
+        (library / "cdi_runc").symlink_to(ROOT / "cdi_runc")
+        for path in os.scandir(sysconfig.get_path("purelib")):
+            (library / path.name).exists() or (library / path.name).symlink_to(path.path)
+        subprocess.run([sys.executable, ROOT / "packaging/freeze", library, program], check=True)
+    configuration = Configuration(tmp_path / "configured")
+    configuration.write(runtime="/bin/true")
+    configuration.spec(("one", EDITS))
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+
+    def make(*words):
+        (bundle / "config.json").write_text(
+            json.dumps({"process": {"env": [f"CDI_DEVICES={DEVICE}"]}})
+        )
+        return subprocess.run(
+            [*words, program, "/nonexistent/launcher", "create", "--bundle", bundle, "c1"],
+            check=True,
+            env=environment(**configuration.env),
+            capture_output=True,
+            text=True,
+        )
+
+    python = [sys.executable, "-I", "-S"]
+    time.sleep(0.1)  # what is younger counts as changing still, and is compiled again
+    make(*python)
+    make(*python)
+    make.python = python
+    make.configuration = configuration
+    yield make
+    forget(tmp_path)
+
+
+def traced(words, out):
+    """Run a program; return the names of the calls that open a file or start a program."""
+    strace = [need("strace"), "-f", "-qq", "-e", "trace=open,openat,execve", "-o", out]
+    words(*strace) if callable(words) else subprocess.run([*strace, *words], check=True)
+    return re.findall(r"^(?:\d+ )?(\w+)\(.* = \d+$", out.read_text(), re.MULTILINE)
+
+
+def test_modules_are_few_and_known(create):
+    """A create loads our hot modules and a few of the interpreter's that are next to free."""
+    loaded = {*create(*create.python, "-c", WATCH).stdout.split()}
+
+    assert loaded <= ALLOWED
+    assert "cdi_runc.create" in loaded
+
+
+def test_files_opened_are_few(create, tmp_path):
+    """Beyond the interpreter's start, a create opens a known number of files and starts one program.
+
+    These are: the program, its modules where it is the shim, one extension module; settings,
+    config.json, the registry, the kept variables, the audit file, the new config.json and
+    /proc/self/environ.
+    """
+    start = traced([*create.python, "-c", "pass"], tmp_path / "start")
+    before = len(create.configuration.records())
+    calls = traced(lambda *strace: create(*strace, *create.python), tmp_path / "create")
+    of_the_runtime = traced(["/bin/true"], tmp_path / "true")
+
+    assert before + 1 == len(create.configuration.records())
+    assert calls.count("execve") == 2
+    opened = len(calls) - len(start) - len(of_the_runtime)
+
+    assert opened <= (9 if (tmp_path / "hot.pyc").exists() else 60)

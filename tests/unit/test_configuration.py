@@ -1,0 +1,111 @@
+"""Our own configuration: every key, every fault with its line, and no request missed."""
+
+import json
+import re
+
+import pytest
+from support.configurations import forget
+from support.installations import ROOT
+
+from cdi_runc import requests, settings
+from cdi_runc.config import compile as config_compile
+from cdi_runc.config import load, salvage
+from cdi_runc.errors import BadConfiguration
+
+
+def test_readme_shows_every_key_with_its_default(tmp_path):
+    """The configuration in README is valid, has every key, and says what holds without it."""
+    text = (ROOT / "README.md").read_text()
+    (shown,) = re.findall(r"```yaml\n(runtime: .*?)```", text, re.DOTALL)
+    path = tmp_path / "config.yaml"
+    path.write_text(shown)
+
+    assert settings.defaults() == load.read(str(path))
+    assert set(load.schema()["properties"]) == set(re.findall(r"^(\w+):", shown, re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        pytest.param("runtimes: runc", "line 1: unknown key 'runtimes'; known: runtime,", id="key"),
+        pytest.param("\naudit:\n  fil: /x", "line 3: unknown key 'fil'", id="nested-key"),
+        pytest.param("spec_dirs: [cdi]", "line 1: 'cdi' does not match", id="relative"),
+        pytest.param("audit: {required: 1}", "line 1: 1 is not of type 'boolean'", id="type"),
+        pytest.param("conflicts: {hooks: cdi}", "line 1", id="kind-without-conflicts"),
+        pytest.param("runtime: a\nruntime: b", "line 2: key 'runtime' is given twice", id="twice"),
+        pytest.param("runtime: [", "line 1: not YAML", id="yaml"),
+        pytest.param("[]", "line 1: [] is not of type 'object'", id="list"),
+        pytest.param("requests: {annotations: [cdi]}", "does not match", id="prefix-without-slash"),
+        pytest.param("requests: {environment: {A-B: {}}}", "'A-B' does not match", id="variable"),
+    ],
+)
+def test_fault_is_named_with_its_line(tmp_path, text, words):
+    """What cannot be used is refused, with the file, the line and what is wrong."""
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(BadConfiguration) as caught:
+        load.read(str(path))
+
+    assert f"configuration {path}: " in str(caught.value)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "{}", "requests:\n", "audit:\nlog:\n"])
+def test_empty_configuration_is_the_defaults(tmp_path, text):
+    """A file that says nothing changes nothing."""
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+
+    assert settings.defaults() == load.read(str(path))
+
+
+BROKEN = """\
+requests:
+  annotations: [acme.example/cdi/]
+  environment: {ACME_DEVICES: {kind: acme.example/widget}}  # not COMMENTED
+  mounts: /var/run/acme
+  bogus: 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("config", "asks"),
+    [
+        pytest.param({"annotations": {"acme.example/cdi/x": "a.b/c=d"}}, True, id="annotation"),
+        pytest.param({"process": {"env": ["ACME_DEVICES=0"]}}, True, id="variable"),
+        pytest.param(
+            {"mounts": [{"source": "/dev/null", "destination": "/var/run/acme/a.b/c/d"}]},
+            True,
+            id="mount",
+        ),
+        pytest.param({"annotations": {"cdi.k8s.io/x": "a.b/c=d"}}, True, id="default"),
+        pytest.param({"process": {"env": ["COMMENTED=1", "PATH=/bin"]}}, False, id="nothing"),
+        pytest.param({"process": {"env": ["ACME_DEVICES="]}}, False, id="empty"),
+    ],
+)
+def test_broken_configuration_misses_no_request(tmp_path, config, asks):
+    """From a configuration that cannot be used, every word may name a request."""
+    path = tmp_path / "config.yaml"
+    path.write_text(BROKEN)
+    guess = salvage.guess(str(path), "why")
+
+    assert asks == bool(requests.read(config, guess))
+    assert "why" == guess.broken
+
+
+def test_what_is_compiled_is_what_was_said(tmp_path, monkeypatch):
+    """The compiled settings are the file's, until the file changes."""
+    path = tmp_path / "config.yaml"
+    path.write_text(json.dumps({"runtime": "/bin/true", "conflicts": {"env": "refuse"}}))
+    monkeypatch.setenv("CDI_RUNC_CONFIG", str(path))
+    found = load.read(str(path))
+    try:
+        config_compile.refresh(str(path))
+
+        assert settings.compiled(str(path)) in (None, found)  # None: too young to be believed
+        path.write_text("runtime: [")
+
+        assert settings.compiled(str(path)) is None
+        assert config_compile.refresh(str(path)).broken.startswith(f"configuration {path}: line 1")
+    finally:
+        forget(tmp_path)

@@ -1,0 +1,131 @@
+"""Files: replaced by rename, appended whole or not at all."""
+
+import os
+import subprocess
+import threading
+
+import pytest
+
+from cdi_runc import files
+
+
+def test_owner_and_mode_stay(tmp_path):
+    """A replaced file keeps the owner and mode of the one before."""
+    path = tmp_path / "config.json"
+    path.write_text("old")
+    path.chmod(0o640)
+    os.chown(path, 1000, 1001)
+    files.replace(str(path), b"new", like=os.stat(path))
+    status = path.stat()
+
+    assert ("new", 0o640, 1000, 1001) == (
+        path.read_text(),
+        status.st_mode & 0o7777,
+        status.st_uid,
+        status.st_gid,
+    )
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_litter_of_a_killed_call_goes(tmp_path):
+    """What a killed call left behind does not hinder the next one, and goes with it."""
+    path = tmp_path / "config.json"
+    (tmp_path / ".config.json.cdi-runc").symlink_to("/etc/passwd")
+    files.replace(str(path), b"new")
+
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_failure_leaves_the_old_file(tmp_path):
+    """When the last step fails, the old file stands and no litter stays."""
+    path = tmp_path / "config.json"
+    path.write_text("old")
+
+    def fail():
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        files.replace(str(path), b"new", before_rename=fail)
+
+    assert "old" == path.read_text()
+    assert [path] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["fifo", "directory", "device", "large"])
+def test_odd_files_are_refused_at_once(tmp_path, kind):
+    """A FIFO, a directory, a device and a file over the limit are refused without a wait."""
+    path = tmp_path / "odd"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "device":
+        path = "/dev/zero"
+    else:
+        path.write_bytes(bytes((1 << 20) + 1))
+
+    with pytest.raises((ValueError, OSError)):
+        files.read(str(path), 1 << 20)
+
+
+def test_two_hundred_appends_at_once(tmp_path):
+    """Lines that many append at once are all there, and all whole."""
+    path = tmp_path / "log/audit.jsonl"
+    lines = [(f"{number:03d}" * 3000).encode() + b"\n" for number in range(200)]
+    threads = [
+        threading.Thread(target=files.append, args=(str(path), line, 0o640)) for line in lines
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(lines) == sorted(path.read_bytes().splitlines(keepends=True))
+    assert 0o640 == path.stat().st_mode & 0o777
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Return a directory on a file system of 64 KiB."""
+    path = tmp_path / "small"
+    path.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", path], check=True)
+    yield path
+    subprocess.run(["umount", path], check=True)
+
+
+def test_full_disk_takes_whole_lines_only(small):
+    """A line for which the disk has no room leaves no part of itself; a shorter one still fits."""
+    path = small / "audit.jsonl"
+    line = b"x" * 29_999 + b"\n"
+    files.append(str(path), line, 0o640)
+    files.append(str(path), line, 0o640)
+    with pytest.raises(OSError, match="No space"):
+        files.append(str(path), line, 0o640)
+    files.append(str(path), b"short\n", 0o640)
+
+    assert line + line + b"short\n" == path.read_bytes()
+
+
+def test_log_is_not_a_link(tmp_path):
+    """A log that is a symbolic link is not followed."""
+    (tmp_path / "target").write_text("")
+    (tmp_path / "log").symlink_to("target")
+    with pytest.raises(OSError, match="symbolic links"):
+        files.append(str(tmp_path / "log"), b"line\n", 0o640)
+
+    assert "" == (tmp_path / "target").read_text()
+
+
+def test_private_directory_of_another_is_refused(tmp_path):
+    """A state directory that another user made, or may write to, is not used."""
+    (tmp_path / "theirs").mkdir()
+    os.chown(tmp_path / "theirs", 1000, 1000)
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    for name in ("theirs", "open"):
+        with pytest.raises(PermissionError):
+            files.make_private(str(tmp_path / name))
+    files.make_private(str(tmp_path / "a/b/ours"))
+
+    assert 0o700 == (tmp_path / "a/b/ours").stat().st_mode & 0o777
