@@ -230,7 +230,7 @@ rotate() {
 has_docker() {
     has dockerd || [ -n "$docker_config" ] || "$home/venv/bin/python" -I -c 'if True:
         import sys
-        from cdi_runc.cli import dockerd
+        from cdi_runc.engines import dockerd
         sys.exit(not dockerd.running())'
 }
 configure_docker() {

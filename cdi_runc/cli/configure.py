@@ -8,8 +8,8 @@ import re
 import shutil
 import sys
 
-from cdi_runc.cli import daemon_json, dockerd
-from cdi_runc.cli.daemon_json import BadDaemonJson, DaemonFile
+from cdi_runc.engines import NAME, daemon_json, dockerd
+from cdi_runc.engines.daemon_json import BadDaemonJson, DaemonFile
 from cdi_runc.errors import CdiRuncError
 
 TYPE_CHECKING = False
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-NAME = "cdi"
 RESERVED = ("runc", "io.containerd.")
 EPILOG = """\
 Everything else in daemon.json stays as it is, and a backup is made beside it.  Docker is told to

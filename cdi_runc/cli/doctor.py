@@ -49,8 +49,8 @@ def run(args: Namespace) -> int:
     found = settings.current()
     dockers = engines.dockers()
     if args.container or args.bundle:
-        from cdi_runc.cli import dockerd
         from cdi_runc.doctor import container, containers
+        from cdi_runc.engines import dockerd
 
         if args.bundle:
             one = containers.in_bundle(args.bundle, found)

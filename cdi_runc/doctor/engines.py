@@ -7,9 +7,8 @@ import os
 import re
 import shutil
 
-from cdi_runc.cli import daemon_json, dockerd
-from cdi_runc.cli.configure import NAME
 from cdi_runc.doctor import Finding, docker_api, installation
+from cdi_runc.engines import NAME, daemon_json, dockerd
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False

@@ -13,8 +13,10 @@ from support.programs import need
 def scripts():
     """Return every shell script of this tree, found by its first line."""
     listed = subprocess.run(
-        [need("git"), "-c", f"safe.directory={ROOT}", "-C", ROOT]
-        + ["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        [
+            *(need("git"), "-c", f"safe.directory={ROOT}", "-C", ROOT),
+            *("ls-files", "-z", "--cached", "--others", "--exclude-standard"),
+        ],
         check=True,
         capture_output=True,
     )

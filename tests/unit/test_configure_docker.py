@@ -6,8 +6,9 @@ import stat
 
 import pytest
 
-from cdi_runc.cli import configure, dockerd, main
-from cdi_runc.cli.daemon_json import BACKUP, BadDaemonJson, DaemonFile, added, read, removed
+from cdi_runc.cli import configure, main
+from cdi_runc.engines import dockerd
+from cdi_runc.engines.daemon_json import BACKUP, BadDaemonJson, DaemonFile, added, read, removed
 
 NESTED = '{\n  "runtimes": {\n    "x": {\n      "path": "/x"\n    }\n  },\n  "debug": true\n}\n'
 
