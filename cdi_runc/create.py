@@ -6,6 +6,7 @@ from cdi_runc import audit, jsonio, plan, registry, requests
 from cdi_runc.bundle import Bundle, describe
 from cdi_runc.edits import Doubt
 from cdi_runc.errors import (
+    AuditRefused,
     BadBundle,
     BadConfiguration,
     BadRequest,
@@ -129,6 +130,9 @@ def _check_conflicts(done: list[plan.Done], record: audit.Record, settings: Sett
 def _append(record: audit.Record, call: Invocation, result: str, error: str = "") -> None:
     try:
         record.append(result, error)
+    except AuditRefused:
+        if result != "failed":  # a create that fails has its own cause to tell
+            raise
     except OSError as problem:
         _warn(f"audit record not written: {describe(problem)}", call)
 
