@@ -28,7 +28,8 @@ class Configuration:
 
     def __init__(self, directory):
         self.directory = directory
-        self.path = directory / "config.yaml"
+        # In a directory of its own: what else changes there would seem to replace it.
+        self.path = directory / "etc/config.yaml"
         self.spec_dir = directory / "cdi"
         self.state_dir = directory / "state"
         self.audit_file = directory / "log/audit.jsonl"
@@ -40,6 +41,7 @@ class Configuration:
         """Remove all spec files, state and logs, and write the file as for a new test."""
         shutil.rmtree(self.directory, ignore_errors=True)
         self.spec_dir.mkdir(parents=True)
+        self.path.parent.mkdir()
         self.write()
 
     def write(self, **changes):
@@ -70,7 +72,7 @@ class Configuration:
 
     def grow_old(self):
         """Wait until no file here is so young that it could change again unseen."""
-        files = [self.path, self.spec_dir, *self.spec_dir.iterdir()]
+        files = [self.path, self.path.parent, self.spec_dir, *self.spec_dir.iterdir()]
         newest = max(file.stat().st_ctime for file in files)
         time.sleep(max(0, newest + YOUNG - time.time()))
 
