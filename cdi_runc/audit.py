@@ -102,7 +102,7 @@ class Record:
         before, after = effect.before, effect.after
         if effect.action != "already present":
             before = self._shown(before, one.over)
-            after = before if effect.action == "kept" else after
+            after = before if effect.action in ("kept", "superseded") else after
         edit = {
             "kind": step.key,
             "action": effect.action,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from cdi_runc.registry import Device
     from cdi_runc.settings import Settings
 
+CHANGES = ("added", "replaced", "removed")
+CHANGES = ("added", "replaced", "removed")
 UNCERTAIN = ("netDevices", "intelRdt")  # what some runtimes drop, see capabilities
 
 
@@ -57,7 +59,7 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
         _warn(text, call)
     for path, why, _, _ in specs.faults:
         record.warn(f"spec file ignored: {path}: {why}")
-    changed = any(one.effect.before != one.effect.after for one in done)
+    changed = any(one.effect.action in CHANGES for one in done)
     data = jsonio.dumps(bundle.config) if changed else bundle.data
     record.digests(bundle.data, data)
     if settings.exec == "merge":

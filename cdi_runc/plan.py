@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from cdi_runc.edits import Config, Edit, Effect
     from cdi_runc.registry import Device
 
+    Problem = tuple[Device, str, str]
+    """A device, the pointer of an edit, and what keeps it from working."""
+
 SHOWN = 5
 
 
@@ -39,8 +42,18 @@ def build(devices: Sequence[Device], config: Config, *, preflight: bool = True) 
         Unusable: the host lacks what edits need; all of it is told at once.
 
     """
+    steps, problems = examine(devices, config, preflight=preflight)
+    if problems:
+        raise _unusable(problems)
+    return steps
+
+
+def examine(
+    devices: Sequence[Device], config: Config, *, preflight: bool = True
+) -> tuple[list[Step], list[Problem]]:
+    """Return the steps for *devices*, but for edits that cannot be settled, and every problem."""
     steps: list[Step] = []
-    problems: list[tuple[Device, str]] = []
+    problems: list[Problem] = []
     seen: set[str] = set()
     for device in devices:
         wanted = [(device.place, device.edits)]
@@ -52,25 +65,23 @@ def build(devices: Sequence[Device], config: Config, *, preflight: bool = True) 
             for key, entries in groups:
                 kind = edits.kind(key).Edit
                 for index, arguments in enumerate(entries):
+                    pointer = edits.pointer(place, key, index)
                     try:
                         edit, note = kind(*arguments).settle(config)
                     except Unusable as error:
-                        problems.append((device, error.message))
+                        problems.append((device, pointer, error.message))
                         continue
-                    pointer = f"{place}/{key}/{index}"
                     steps.append(Step(key, edit, name, path, pointer, note))
                     problem = edit.preflight(config) if preflight else ""
                     if problem:
-                        problems.append((device, problem))
-    if problems:
-        raise _unusable(problems)
-    return steps
+                        problems.append((device, pointer, problem))
+    return steps, problems
 
 
-def _unusable(problems: list[tuple[Device, str]]) -> Unusable:
+def _unusable(problems: list[Problem]) -> Unusable:
     told = []
-    for device in dict.fromkeys(device for device, _ in problems):
-        own = list(dict.fromkeys(problem for other, problem in problems if other == device))
+    for device in dict.fromkeys(device for device, _, _ in problems):
+        own = list(dict.fromkeys(problem for other, _, problem in problems if other == device))
         more = f" and {len(own) - SHOWN} more" if len(own) > SHOWN else ""
         told.append(
             f"device {device.name}: {', '.join(own[:SHOWN])}{more} (spec {device.path},"

@@ -117,6 +117,12 @@ class Registry:
             f"{kind}={name}" for kind, place in self._kinds.items() for name in self.piece(place)
         )
 
+    def conflict(self, name: str) -> tuple[str, ...]:
+        """Return the spec files that are in conflict over the device of that qualified name."""
+        kind, _, device = name.partition("=")
+        entry = self.piece(self._kinds[kind]).get(device) if kind in self._kinds else None
+        return entry if entry is not None and type(entry[0]) is str else ()
+
     def find(self, name: str) -> Device | None:
         """Return the device of that qualified name; None if it cannot be resolved."""
         kind, _, device = name.partition("=")

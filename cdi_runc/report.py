@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 LIMIT = 1000  # characters; engines show the text in one line
 
 
-def failure(message: str, call: Invocation) -> None:
-    """Tell the engine and the person why the container does not start."""
-    text = _shown(message)
+def failure(message: str, call: Invocation, cure: str = "") -> None:
+    """Tell the engine and the person why the container does not start, and the cure."""
+    text = _shown(message, f"; {cure}" if cure else "")
     try:
         posix.write(2, f"{text}\n".encode("utf-8", "replace"))
     except OSError:
@@ -26,9 +26,11 @@ def warning(message: str, call: Invocation) -> None:
     _to_engine("warning", _shown(message), call)
 
 
-def _shown(message: str) -> str:
-    text = "cdi-runc: " + " ".join(message.split())
-    return text if len(text) <= LIMIT else f"{text[: LIMIT - 3]}..."
+def _shown(message: str, end: str = "") -> str:
+    """Return one line; what is too long is cut in the message, so that the cure stays."""
+    text, end = "cdi-runc: " + " ".join(message.split()), " ".join(end.split())
+    room = LIMIT - len(end)
+    return (text if len(text) <= room else f"{text[: room - 3]}...") + end
 
 
 def _to_engine(level: str, text: str, call: Invocation) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posix
 
-from cdi_runc import invocation, runtime, settings
+from cdi_runc import invocation, paths, runtime, settings
 from cdi_runc.errors import CdiRuncError
 
 TYPE_CHECKING = False
@@ -20,7 +20,9 @@ def main(argv: Sequence[str]) -> NoReturn:
     runtime.  With the shim's path alone the configuration is compiled for the launcher.
     """
     if len(argv) == 1:
-        settings.current()
+        from cdi_runc.config import compile  # noqa: A004
+
+        compile.refresh(paths.config()[0])
         posix._exit(0)  # noqa: SLF001
     launcher, *arguments = argv[1:]
     call = invocation.parse(arguments)
@@ -35,7 +37,7 @@ def main(argv: Sequence[str]) -> NoReturn:
             _merge(call, found)
         runtime.become(path, arguments)
     except CdiRuncError as error:
-        _fail(str(error), call)
+        _fail(error.message, call, error.cure)
     except BaseException as error:  # noqa: BLE001  # a traceback must never reach a user
         _fail(_unexpected(error), call)
 
@@ -54,10 +56,10 @@ def _merge(call: invocation.Invocation, found: settings.Settings) -> None:
         )
 
 
-def _fail(message: str, call: invocation.Invocation) -> NoReturn:
+def _fail(message: str, call: invocation.Invocation, cure: str = "") -> NoReturn:
     from cdi_runc import report
 
-    report.failure(message, call)
+    report.failure(message, call, cure)
     posix._exit(1)  # noqa: SLF001
 
 

@@ -63,4 +63,4 @@ def _told(key: str, index: int, arguments: tuple[Any, ...], place: str) -> dict[
         for name, value in fields
         if value not in ("", None, ())
     }
-    return {"kind": key, "pointer": f"{place}/{key}/{index}", "edit": shown}
+    return {"kind": key, "pointer": edits.pointer(place, key, index), "edit": shown}

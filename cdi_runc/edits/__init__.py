@@ -101,6 +101,11 @@ def file_name(key: str) -> str:
     return "".join(f"_{c.lower()}" if c.isupper() else c for c in key)
 
 
+def pointer(place: str, key: str, index: int) -> str:
+    """Return where in a spec file the edit number *index* of the kind *key* stands."""
+    return f"{place}/{key}" if key == "intelRdt" else f"{place}/{key}/{index}"
+
+
 _kinds: dict[str, Kind] = {}
 
 
@@ -110,6 +115,30 @@ def kind(key: str) -> Kind:
         name = file_name(key)
         _kinds[key] = __import__(f"{__name__}.{name}").edits.__dict__[name]
     return _kinds[key]
+
+
+def look(config: Config, *keys: str) -> dict[str, Any]:
+    """Return the section that *keys* lead to; an empty one where it is missing or null.
+
+    Raises:
+        BadBundle: a section on the way is no object.
+
+    """
+    found = config
+    for depth, key in enumerate(keys, 1):
+        found = found.get(key) or {}
+        if type(found) is not dict:
+            raise BadBundle(f"config.json: /{'/'.join(keys[:depth])} is not an object")
+    return found
+
+
+def has_namespace(config: Config, kind: str) -> bool:
+    """Tell whether the container has a namespace of that kind."""
+    entries = look(config, "linux").get("namespaces")
+    for entry in entries if type(entries) is list else ():
+        if type(entry) is dict and entry.get("type") == kind:
+            return True
+    return False
 
 
 def section(parent: dict[str, Any], key: str, empty: Any, place: str, effects: list[Effect]) -> Any:

@@ -32,18 +32,24 @@ def needs(entries: list[int]) -> str:
 
 
 def parse(entries: list[int]) -> list[tuple[int]]:
-    """Return the arguments of each edit; group 0 is left out, as the reference does."""
-    return [(gid,) for gid in entries if gid]
+    """Return the arguments of each edit."""
+    return [(gid,) for gid in entries]
 
 
 def apply(edits: list[Edit], config: Config, keep: bool = False) -> list[list[Effect]]:
-    """Append each group that the process does not have."""
+    """Append each group that the process lacks; group 0 is left out, as the reference does."""
     effects: list[list[Effect]] = [[] for _ in edits]
+    if not any(edit.gid for edit in edits):
+        return effects
     process = base.section(config, "process", {}, "/process", effects[0])
     user = base.section(process, "user", {}, "/process/user", effects[0])
     place = "/process/user/additionalGids"
     gids = base.section(user, "additionalGids", [], place, effects[0])
     for edit, own in zip(edits, effects, strict=True):
+        if not edit.gid:
+            continue
+        if not edit.gid:
+            continue
         if edit.gid in gids:
             where = f"{place}/{gids.index(edit.gid)}"
             own.append(Effect("already present", where, edit.gid, edit.gid))

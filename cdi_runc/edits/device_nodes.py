@@ -67,7 +67,7 @@ class Edit(base.Edit):
                 raise Unusable(f"device node {host_path} is not on this host ({why})") from error
         if found is not None:
             edit, note = self._filled(found, host_path)
-        user = (config.get("process") or {}).get("user") or {}
+        user = base.look(config, "process", "user")
         owner = {
             key: user[key] for key in ("uid", "gid") if getattr(edit, key) is None and user.get(key)
         }

@@ -40,7 +40,11 @@ class Edit(base.Edit):
         if not self.is_bind():
             return self, ""
         options, type_, notes = self.options, self.type, []
-        if "idmap" not in options and "ridmap" not in options and _has_user_namespace(config):
+        if (
+            "idmap" not in options
+            and "ridmap" not in options
+            and base.has_namespace(config, "user")
+        ):
             options = (*options, "ridmap" if "rbind" in options else "idmap")
             notes.append(f"option {options[-1]} added for the user namespace")
         if "bind" not in options and "rbind" not in options:
@@ -68,13 +72,6 @@ class Edit(base.Edit):
         if self.options:
             mount["options"] = list(self.options)
         return mount
-
-
-def _has_user_namespace(config: Config) -> bool:
-    for entry in (config.get("linux") or {}).get("namespaces") or ():
-        if type(entry) is dict and entry.get("type") == "user":
-            return True
-    return False
 
 
 def check(entries: list[dict[str, Any]], report: Report) -> None:

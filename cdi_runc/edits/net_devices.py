@@ -30,8 +30,7 @@ class Edit(base.Edit):
             posix.stat(f"/sys/class/net/{self.host_interface}")
         except (OSError, ValueError):
             return f"network interface {self.host_interface} is not on this host"
-        namespaces = (config.get("linux") or {}).get("namespaces") or ()
-        if not any(type(entry) is dict and entry.get("type") == "network" for entry in namespaces):
+        if not base.has_namespace(config, "network"):
             return (
                 f"network interface {self.host_interface} cannot be moved: the container has no"
                 " network namespace of its own"

@@ -166,8 +166,8 @@ def _spoken_kind(path: str) -> str:
         return ""
     import re
 
-    pattern = rb"""["']?kind["']?\s*:\s*["']?([^\s"'#,}]+)"""
-    found = re.search(pattern, data[: 1 << 16], re.IGNORECASE)
+    pattern = rb"""(?:^|[{,])\s*["']?kind["']?\s*:\s*["']?([^\s"'#,}]+)"""
+    found = re.search(pattern, data[: 1 << 16], re.IGNORECASE | re.MULTILINE)
     return found[1].decode("utf-8", "replace") if found else ""
 
 

@@ -29,7 +29,7 @@ def read(data: bytes) -> Any:
         BadSpec: *data* cannot be read; the message gives the line.
 
     """
-    if data[:1] in (b"{", b"[") and b"\\" not in data:
+    if data[:1] in (b"{", b"[") and data.isascii() and not (b"\\" in data or b"\x7f" in data):
         try:
             return _read_json(data)
         except ValueError:  # not JSON, or not JSON that YAML reads alike

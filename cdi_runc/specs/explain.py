@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 SHOWN_FAULTS = 3
+SHOWN_NAMES = 3
 
 Definitions = dict[str, dict[str, list[str]]]
 """Kind, device name: the files that define it."""
@@ -29,9 +30,11 @@ def unresolved(names: Sequence[str], registry: Registry, settings: Settings) -> 
         for path, why, kind, _ in registry.faults
         if not kind or any(name.startswith(f"{kind}=") for name in names)
     ]
-    told = [_cause(name, defined, suspects) for name in names]
+    told = [_cause(name, defined, suspects, registry) for name in names[:SHOWN_NAMES]]
+    if len(names) > SHOWN_NAMES:
+        told.append(f"and {len(names) - SHOWN_NAMES} more devices")
     unknown = [(path, why) for path, why, kind in suspects if not kind]
-    conflict = any(_files(name, defined) for name in names)
+    conflict = any(registry.conflict(name) for name in names)
     if unknown and not conflict:
         more = len(unknown) - SHOWN_FAULTS
         shown = ", ".join(f"{path} ({why})" for path, why in unknown[:SHOWN_FAULTS])
@@ -41,7 +44,7 @@ def unresolved(names: Sequence[str], registry: Registry, settings: Settings) -> 
         told.append(f"there is no spec file in {' or '.join(map(_seen, settings.spec_dirs))}")
     cure = None
     if conflict:
-        cure = "remove the device from one of the two files"
+        cure = "leave the device in one of these files only"
     elif suspects:
         cure = f"see every fault with: cdictl validate {suspects[0][0]}"
     return UnknownDevice("; ".join(told), cure=cure)
@@ -55,16 +58,17 @@ def _definitions(registry: Registry) -> Definitions:
     return defined
 
 
-def _files(name: str, defined: Definitions) -> list[str]:
+def _cause(
+    name: str,
+    defined: Definitions,
+    suspects: Sequence[tuple[str, str, str]],
+    registry: Registry,
+) -> str:
     kind, _, device = name.partition("=")
-    return defined.get(kind, {}).get(device, [])
-
-
-def _cause(name: str, defined: Definitions, suspects: Sequence[tuple[str, str, str]]) -> str:
-    kind, _, device = name.partition("=")
-    files = _files(name, defined)
-    if files:
-        return f"device {name} is in conflict: {' and '.join(files)} both define it"
+    *files, last = registry.conflict(name) or ("",)
+    if last:
+        both = "both" if len(files) == 1 else "all"
+        return f"device {name} is in conflict: {', '.join(files)} and {last} {both} define it"
     for path, why, other in suspects:
         if other == kind:
             return (

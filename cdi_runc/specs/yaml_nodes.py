@@ -11,7 +11,7 @@ from cdi_runc.errors import BadSpec
 from cdi_runc.specs import document
 
 # PyYAML built without libyaml is slower, and gives the same nodes.
-_Parser: Any = getattr(yaml, "CParser", None)
+_Parser: Any = getattr(getattr(yaml, "cyaml", None), "CParser", None)
 
 _PLAIN, _QUOTED = "plain", "quoted"
 
@@ -68,7 +68,9 @@ def compose(data: bytes) -> Any:
         root = loader.get_node() if loader.check_node() else None
     except yaml.MarkedYAMLError as error:
         told = " ".join(filter(None, (error.context, error.problem)))
-        raise _bad(f"not YAML: {told}", error.problem_mark or error.context_mark) from error
+        bad = _bad(f"not YAML: {told}", error.problem_mark or error.context_mark)
+        bad.line = min(bad.line, data.count(b"\n") + (not data.endswith(b"\n")))  # at the end
+        raise bad from error
     except (yaml.YAMLError, UnicodeError) as error:
         before = data[: getattr(error, "position", None) or 0]
         place = {"line": before.count(b"\n") + 1, "column": len(before.rpartition(b"\n")[2]) + 1}

@@ -47,12 +47,13 @@ class Configuration:
     """A config.yaml; spec files and audit records lie on the disk, the state in memory."""
 
     def __init__(self, directory, memory, runtime):
-        self.path = directory / "config.yaml"
+        self.path = directory / "etc/config.yaml"
         self.spec_dir = directory / "cdi"
         self.state_dir = memory / "state"
         self.audit_file = directory / "log/audit.jsonl"
         self.env = {"PATH": PATH, "CDI_RUNC_CONFIG": str(self.path)}
         self.spec_dir.mkdir(parents=True)
+        self.path.parent.mkdir()
         memory.mkdir()
         content = {
             "runtime": str(runtime),

@@ -80,3 +80,13 @@ def test_create_with_a_request(executed, configuration, make_bundle):
     assert len(interpreters(programs)) == 1
     assert len(before) <= 3
     assert configuration.records()[-1]["result"] == "edited"
+
+
+def test_neighbour_of_the_configuration(executed, configuration, make_bundle):
+    """A file that comes to lie beside the configuration costs one compilation, not one a call."""
+    (configuration.path.parent / "other.yaml").write_text("")
+    configuration.grow_old()
+    for _ in range(2):
+        programs = executed("create", "--bundle", make_bundle(rootfs=False).path, "x")
+
+    assert interpreters(programs) == []

@@ -21,7 +21,7 @@ FLOW = (
 )
 COLD = ("specs", "config", "engines", "doctor", "cli")
 # What hot code asks of cold code when a file changed or a name is unknown, inside a function.
-BRIDGES = {("registry", "specs"), ("settings", "config")}
+BRIDGES = {("registry", "specs"), ("settings", "config"), ("shim", "config")}
 # Modules of the interpreter that cost nothing: built in, or one small extension module.
 FREE = {"_bisect", "_json", "_sha2", "_sha256", "_signal", "marshal", "posix", "sys", "time"}
 FREE |= {"__future__"}

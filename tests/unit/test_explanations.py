@@ -1,0 +1,87 @@
+"""Words for what cannot be resolved: the true cause, the files at fault, and the cure."""
+
+import json
+
+import pytest
+from support.samples import spec
+
+from cdi_runc import invocation, report
+from cdi_runc.errors import UnknownDevice
+
+W0 = "acme.example/widget=w0"
+ONE = spec(("w0", {"env": ["A=1"]}))
+
+
+def told(host, *names):
+    """Return what is said of names that cannot be resolved."""
+    with pytest.raises(UnknownDevice) as caught:
+        host.resolve(*(names or (W0,)))
+    return str(caught.value)
+
+
+def test_conflict_names_the_files_in_conflict_only(host):
+    """A definition in a lower directory has no part in a conflict above it."""
+    (host.etc / "low.json").write_text(ONE)
+    for name in ("a", "b"):
+        (host.run / f"{name}.json").write_text(ONE)
+    text = told(host)
+
+    assert f"{host.run}/a.json and {host.run}/b.json both define it" in text
+    assert "low.json" not in text
+
+
+def test_conflict_of_three_names_all(host):
+    """Three files that define a device are all named, and are not two."""
+    for name in ("a", "b", "c"):
+        (host.etc / f"{name}.json").write_text(ONE)
+    text = told(host)
+
+    assert all(f"{host.etc}/{name}.json" in text for name in ("a", "b", "c"))
+    assert "both" not in text
+    assert "of the two files" not in text
+
+
+BROKEN = [
+    pytest.param("kind: acme.example/widget\ndevices: [", id="plain"),
+    pytest.param("cdiVersion: 0.6.0\nkind: 'acme.example/widget' # c\ndevices: [", id="quoted"),
+    pytest.param('{"kind" : "acme.example/widget", "devices": [', id="json"),
+    pytest.param('{"cdiVersion":"0.6.0","kind":"acme.example/widget",', id="compact-json"),
+    pytest.param("Kind: acme.example/widget\ndevices: [", id="other-case"),
+    pytest.param("# kind: other/kind\nkind: acme.example/widget\ndevices: [", id="comment"),
+    pytest.param("mankind: other/kind\nkind: acme.example/widget\ndevices: [", id="longer-key"),
+    pytest.param("a: 'kind: other/kind'\nkind: acme.example/widget\nb: [", id="in-text"),
+]
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_refused_file_is_known_by_its_kind(host, text):
+    """The kind that a broken file speaks of makes it the first cause for that kind."""
+    (host.etc / "broken.yaml").write_text(text)
+
+    assert told(host).startswith(
+        f"device {W0} is not available: {host.etc}/broken.yaml, which defines acme.example/widget,"
+    )
+
+
+def test_a_file_of_another_kind_is_no_cause(host):
+    """A broken file that speaks of another kind is not blamed."""
+    (host.etc / "broken.yaml").write_text("kind: other.example/kind\ndevices: [")
+
+    assert "broken.yaml" not in told(host)
+
+
+def test_cure_is_told_however_much_is_wrong(host, tmp_path, capfd):
+    """A report is one line of about a kilobyte, and its end is the cure."""
+    devices = [(f"a-device-with-a-long-name-{number}", {"env": ["A=1"]}) for number in range(99)]
+    (host.etc / "a.json").write_text(spec(*devices))
+    with pytest.raises(UnknownDevice) as caught:
+        host.resolve(*(f"acme.example/widget=w{number}" for number in range(30)))
+    log = tmp_path / "log"
+    words = ["--log", str(log), "--log-format", "json", "create", "c1"]
+    report.failure(caught.value.message, invocation.parse(words), caught.value.cure)
+    line = json.loads(log.read_text())["msg"]
+
+    assert f"{line}\n" == capfd.readouterr().err
+    assert len(line.encode()) <= 1100
+    assert line.startswith("cdi-runc: unknown device acme.example/widget=w0")
+    assert line.endswith("cdictl devices")
