@@ -190,12 +190,12 @@ def apply(edits: list[Edit], config: Config, keep: bool = False) -> list[list[Ef
     nodes = base.section(linux, "devices", [], "/linux/devices", effects[0])
     places = [paths.clean(str(node.get("path"))) if type(node) is dict else "" for node in nodes]
     wanted = [(paths.clean(edit.path), edit.entry()) for edit in edits]
-    settled = {place: nodes.index(node) for place, node in dict(wanted).items() if node in nodes}
+    settled = {place: node for place, node in dict(wanted).items() if node in nodes}
     kept = set(places) if keep else ()
     rules = None
     for edit, (place, node), own in zip(edits, wanted, effects, strict=True):
         if place in settled:
-            index = settled[place]
+            index = nodes.index(settled[place])  # here, as nodes move when others are put
             action: base.Action = "already present" if nodes[index] == node else "superseded"
             own.append(Effect(action, f"/linux/devices/{index}", nodes[index], nodes[index]))
         elif place in kept:

@@ -123,14 +123,14 @@ def apply(edits: list[Edit], config: Config, keep: bool = False) -> list[list[Ef
         effects[0].append(Effect("replaced", "/mounts", before, mounts.copy()))
     wanted = [(paths.clean(edit.container_path), edit.entry()) for edit in edits]
     settled = {
-        place: _last(places, place)
+        place
         for place, mount in dict(wanted).items()
         if place in places and mounts[_last(places, place)] == mount
     }
     kept = set(places) if keep else ()
     for (place, mount), own in zip(wanted, effects, strict=True):
         if place in settled:
-            index = settled[place]
+            index = _last(places, place)  # here, as mounts move when others are put
             action: base.Action = "already present" if mounts[index] == mount else "superseded"
             own.append(Effect(action, f"/mounts/{index}", mounts[index], mounts[index]))
             continue
