@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cdi_runc import edits
-from cdi_runc.errors import Unusable
+from cdi_runc import edits, errors
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -54,7 +53,7 @@ def build(devices: Sequence[Device], config: Config, *, preflight: bool = True) 
                 for index, arguments in enumerate(entries):
                     try:
                         edit, note = kind(*arguments).settle(config)
-                    except Unusable as error:
+                    except errors.Unusable as error:
                         problems.append((device, error.message))
                         continue
                     pointer = f"{place}/{key}/{index}"
@@ -67,7 +66,7 @@ def build(devices: Sequence[Device], config: Config, *, preflight: bool = True) 
     return steps
 
 
-def _unusable(problems: list[tuple[Device, str]]) -> Unusable:
+def _unusable(problems: list[tuple[Device, str]]) -> errors.Unusable:
     told = []
     for device in dict.fromkeys(device for device, _ in problems):
         own = list(dict.fromkeys(problem for other, problem in problems if other == device))
@@ -76,7 +75,7 @@ def _unusable(problems: list[tuple[Device, str]]) -> Unusable:
             f"device {device.name}: {', '.join(own[:SHOWN])}{more} (spec {device.path},"
             f" written {_date(device.mtime_ns)})"
         )
-    return Unusable("; ".join(told))
+    return errors.Unusable("; ".join(told))
 
 
 def _date(ns: int) -> str:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import posix
 
 from cdi_runc import edits as base
-from cdi_runc import paths
+from cdi_runc import errors, paths
 from cdi_runc.edits import Doubt, Effect
-from cdi_runc.errors import Unusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +63,9 @@ class Edit(base.Edit):
         except (OSError, ValueError) as error:
             if not self._is_complete():
                 why = error.strerror if isinstance(error, OSError) else str(error)
-                raise Unusable(f"device node {host_path} is not on this host ({why})") from error
+                raise errors.Unusable(
+                    f"device node {host_path} is not on this host ({why})"
+                ) from error
         if found is not None:
             edit, note = self._filled(found, host_path)
         user = (config.get("process") or {}).get("user") or {}
@@ -84,14 +85,14 @@ class Edit(base.Edit):
         if kind is None:
             if self._is_complete():
                 return self, ""
-            raise Unusable(f"{host_path} is no device node on this host")
+            raise errors.Unusable(f"{host_path} is no device node on this host")
         changes: dict[str, object] = {}
         if self.file_mode is None:
             changes["file_mode"] = found.st_mode & 0o7777
         major, minor = posix.major(found.st_rdev), posix.minor(found.st_rdev)
         if not self._is_complete():
             if self.type and self.type != kind:
-                raise Unusable(
+                raise errors.Unusable(
                     f"device node {host_path} is of type {kind} on this host,"
                     f" and the spec says {self.type}"
                 )
