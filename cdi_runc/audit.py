@@ -9,9 +9,8 @@ import posix
 import sys
 import time
 
-from cdi_runc import VERSION, files, jsonio
+from cdi_runc import VERSION, errors, files, jsonio
 from cdi_runc.digest import sha256
-from cdi_runc.errors import AuditRefused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,7 +166,7 @@ class Record:
             files.append(path, jsonio.dumps(content) + b"\n", 0o640)
         except OSError as problem:
             if self._settings.audit_required:
-                raise AuditRefused(
+                raise errors.AuditRefused(
                     f"the audit record cannot be written to {path}: {problem.strerror}"
                 ) from problem
             raise

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import posix
 
-from cdi_runc import files, jsonio
-from cdi_runc.errors import BadBundle
+from cdi_runc import errors, files, jsonio
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,13 +22,15 @@ class Bundle:
         try:
             self.data, self._status = files.read(path, LIMIT)
         except (OSError, ValueError) as error:
-            raise BadBundle(f"cannot read {path}: {describe(error)}") from error
+            raise errors.BadBundle(f"cannot read {path}: {describe(error)}") from error
         try:
             self.config: dict[str, Any] = jsonio.loads(self.data)
         except ValueError as error:
-            raise BadBundle(f"{path} is not JSON: {error}") from error
+            raise errors.BadBundle(f"{path} is not JSON: {error}") from error
         if type(self.config) is not dict:
-            raise BadBundle(f"{path} is not a runtime configuration: it holds no JSON object")
+            raise errors.BadBundle(
+                f"{path} is not a runtime configuration: it holds no JSON object"
+            )
 
     def write(self, data: bytes, before_rename: Callable[[], None]) -> None:
         """Put *data* in place of the file, owner and mode kept.
@@ -46,7 +47,7 @@ class Bundle:
                 path = _target(path)
             files.replace(path, data, like=self._status, before_rename=before_rename)
         except OSError as error:
-            raise BadBundle(
+            raise errors.BadBundle(
                 f"cannot write {path}: {describe(error)}",
                 cure="the bundle must be writable for its devices to be added",
             ) from error

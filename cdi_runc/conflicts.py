@@ -7,7 +7,7 @@ container does not start.
 
 from __future__ import annotations
 
-from cdi_runc.errors import Conflicting
+from cdi_runc import errors
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -66,7 +66,7 @@ def refuse(conflicts: Iterable[Conflict]) -> None:
         if one.decision == "refuse"
     ]
     if told:
-        raise Conflicting("; ".join(told))
+        raise errors.Conflicting("; ".join(told))
 
 
 def _named(conflict: Conflict) -> str:

@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from cdi_runc import audit, jsonio, plan, registry, requests
+from cdi_runc import audit, errors, jsonio, plan, registry, requests
 from cdi_runc.bundle import Bundle, describe
 from cdi_runc.edits import Doubt
-from cdi_runc.errors import (
-    AuditRefused,
-    BadBundle,
-    BadConfiguration,
-    BadRequest,
-    BadSpec,
-    CdiRuncError,
-    Unusable,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +41,7 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
         done = plan.carry_out(steps, bundle.config, dict(settings.conflicts))
         _check_conflicts(done, record, settings)
         record.edits(done)
-    except CdiRuncError as error:
+    except errors.CdiRuncError as error:
         _append(record, call, "failed", str(error))
         raise
     warnings += [step.note for step in steps if type(step.note) is Doubt]
@@ -72,7 +63,7 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
     # and nothing but a rename comes after it.
     try:
         bundle.write(data, before_rename=lambda: _append(record, call, "edited"))
-    except BadBundle as error:
+    except errors.BadBundle as error:
         _append(record, call, "failed", str(error))
         raise
 
@@ -80,12 +71,12 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
 def _read_requests(bundle: Bundle, settings: Settings) -> list[requests.Request]:
     try:
         wanted = requests.read(bundle.config, settings)
-    except BadRequest:
+    except errors.BadRequest:
         if settings.broken:
-            raise BadConfiguration(settings.broken) from None
+            raise errors.BadConfiguration(settings.broken) from None
         raise
     if wanted and settings.broken:
-        raise BadConfiguration(settings.broken)
+        raise errors.BadConfiguration(settings.broken)
     return wanted
 
 
@@ -99,7 +90,7 @@ def _check_overrides(
         for path, why in (specs.broken_overrides(device) if specs.faults else ())
     ]
     if told and settings.broken_override == "refuse":
-        raise BadSpec(told[0])
+        raise errors.BadSpec(told[0])
     return told
 
 
@@ -113,7 +104,7 @@ def _check_runtime(steps: list[plan.Step], runtime: str, settings: Settings) -> 
         if why:
             told.append(f"device {step.device} brings {step.key} (spec {step.spec}): {why}")
     if told and settings.unsupported == "refuse":
-        raise Unusable(
+        raise errors.Unusable(
             "; ".join(told),
             cure="use a runtime that has it, or set unsupported to warn in the configuration",
         )
@@ -132,7 +123,7 @@ def _check_conflicts(done: list[plan.Done], record: audit.Record, settings: Sett
 def _append(record: audit.Record, call: Invocation, result: str, error: str = "") -> None:
     try:
         record.append(result, error)
-    except AuditRefused:
+    except errors.AuditRefused:
         if result != "failed":  # a create that fails has its own cause to tell
             raise
     except OSError as problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdi_runc.errors import BadRequest
+from cdi_runc import errors
 
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 ALNUM = LETTERS | frozenset("0123456789")
@@ -66,7 +66,7 @@ def parse(name: str) -> tuple[str, str, str]:
     """
     wrong = fault(name)
     if wrong:
-        raise BadRequest(f"{name!r} is not the name of a CDI device: {wrong}")
+        raise errors.BadRequest(f"{name!r} is not the name of a CDI device: {wrong}")
     kind, _, device = name.partition("=")
     vendor, _, class_ = kind.partition("/")
     return vendor, class_, device

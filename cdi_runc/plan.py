@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cdi_runc import edits
-from cdi_runc.errors import Unusable
+from cdi_runc import edits, errors
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -68,7 +67,7 @@ def examine(
                     pointer = edits.pointer(place, key, index)
                     try:
                         edit, note = kind(*arguments).settle(config)
-                    except Unusable as error:
+                    except errors.Unusable as error:
                         problems.append((device, pointer, error.message))
                         continue
                     steps.append(Step(key, edit, name, path, pointer, note))
@@ -78,7 +77,7 @@ def examine(
     return steps, problems
 
 
-def _unusable(problems: list[Problem]) -> Unusable:
+def _unusable(problems: list[Problem]) -> errors.Unusable:
     told = []
     for device in dict.fromkeys(device for device, _, _ in problems):
         own = list(dict.fromkeys(problem for other, _, problem in problems if other == device))
@@ -87,7 +86,7 @@ def _unusable(problems: list[Problem]) -> Unusable:
             f"device {device.name}: {', '.join(own[:SHOWN])}{more} (spec {device.path},"
             f" written {_date(device.mtime_ns)})"
         )
-    return Unusable("; ".join(told))
+    return errors.Unusable("; ".join(told))
 
 
 def _date(ns: int) -> str:

@@ -19,14 +19,16 @@ class Record:
     """A value whose annotated names are its fields, in order; class attributes are defaults."""
 
     _fields: tuple[str, ...] = ()
+    _needed = 0
 
     def __init_subclass__(cls) -> None:
         """Add the names annotated in *cls* to the fields it inherits."""
-        cls._fields += tuple(name for name in cls.__annotations__ if name[0] != "_")
+        cls._fields += (*cls.__annotations__,)
+        cls._needed = len([name for name in cls._fields if not hasattr(cls, name)])
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.__dict__.update(zip(self._fields, args))  # noqa: B905  # lengths are compared below
-        if kwargs or len(args) != len(self._fields):
+        if kwargs or not self._needed <= len(args) <= len(self._fields):
             self._complete(args, kwargs)
 
     def _complete(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -57,4 +59,5 @@ class Record:
 
     def but(self, **changes: Any) -> Any:
         """Return a copy in which *changes* hold."""
-        return type(self)(**{**dict(zip(self._fields, self.values(), strict=True)), **changes})
+        own = {name: getattr(self, name) for name in self._fields}
+        return type(self)(*{**own, **changes}.values())

@@ -6,8 +6,7 @@ config.json.  Only a mount's source and the configured prefix cannot be forged b
 
 from __future__ import annotations
 
-from cdi_runc import names, paths
-from cdi_runc.errors import BadRequest
+from cdi_runc import errors, names, paths
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -60,7 +59,7 @@ def _from_annotations(annotations: dict[str, Any], prefixes: tuple[str, ...]) ->
         if key.startswith(prefixes):
             value = annotations[key]
             if type(value) is not str:
-                raise BadRequest(f"annotation {key!r} is not text")
+                raise errors.BadRequest(f"annotation {key!r} is not text")
             for name in value.split(","):
                 _check(name, f"annotation {key}={value!r}")
                 yield Request(name, "annotation", key, value)
@@ -104,4 +103,4 @@ def _check(name: str, place: str) -> None:
         return
     if name != name.strip() and names.fault(name.strip()) is None:
         wrong = "blanks around a name are not stripped"
-    raise BadRequest(f"{place} asks for {name!r}, which names no CDI device: {wrong}")
+    raise errors.BadRequest(f"{place} asks for {name!r}, which names no CDI device: {wrong}")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # signal itself loads enum
 import posix
 
-from cdi_runc import files, paths
-from cdi_runc.errors import NoRuntime
+from cdi_runc import errors, files, paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ def find(wanted: Sequence[str], launcher: str) -> str:
             identity = _identity(place)
             if identity and identity != ourselves and posix.access(place, posix.X_OK):
                 return place
-    raise NoRuntime(f"no real runtime was found: looked for {', '.join(wanted)}")
+    raise errors.NoRuntime(f"no real runtime was found: looked for {', '.join(wanted)}")
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import posix
 
-from cdi_runc import invocation, paths, runtime, settings
-from cdi_runc.errors import CdiRuncError
+from cdi_runc import errors, invocation, paths, runtime, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def main(argv: Sequence[str]) -> NoReturn:
         elif call.command == "exec" and found.exec == "merge":
             _merge(call, found)
         runtime.become(path, arguments)
-    except CdiRuncError as error:
+    except errors.CdiRuncError as error:
         _fail(error.message, call, error.cure)
     except BaseException as error:  # noqa: BLE001  # a traceback must never reach a user
         _fail(_unexpected(error), call)

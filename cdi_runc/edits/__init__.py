@@ -22,7 +22,7 @@ Each kind owns its own places in config.json, so kinds commute.
 
 from __future__ import annotations
 
-from cdi_runc.errors import BadBundle
+from cdi_runc import errors
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -128,7 +128,7 @@ def look(config: Config, *keys: str) -> dict[str, Any]:
     for depth, key in enumerate(keys, 1):
         found = found.get(key) or {}
         if type(found) is not dict:
-            raise BadBundle(f"config.json: /{'/'.join(keys[:depth])} is not an object")
+            raise errors.BadBundle(f"config.json: /{'/'.join(keys[:depth])} is not an object")
     return found
 
 
@@ -154,5 +154,5 @@ def section(parent: dict[str, Any], key: str, empty: Any, place: str, effects: l
         parent[key] = found = empty
     if type(found) is not type(empty):
         wanted = "an object" if type(empty) is dict else "a list"
-        raise BadBundle(f"config.json: {place} is not {wanted}")
+        raise errors.BadBundle(f"config.json: {place} is not {wanted}")
     return found

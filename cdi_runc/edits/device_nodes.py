@@ -9,9 +9,8 @@ from __future__ import annotations
 import posix
 
 from cdi_runc import edits as base
-from cdi_runc import paths
+from cdi_runc import errors, paths
 from cdi_runc.edits import Doubt, Effect
-from cdi_runc.errors import Unusable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +63,9 @@ class Edit(base.Edit):
         except (OSError, ValueError) as error:
             if not self._is_complete():
                 why = error.strerror if isinstance(error, OSError) else str(error)
-                raise Unusable(f"device node {host_path} is not on this host ({why})") from error
+                raise errors.Unusable(
+                    f"device node {host_path} is not on this host ({why})"
+                ) from error
         if found is not None:
             edit, note = self._filled(found, host_path)
         user = base.look(config, "process", "user")
@@ -84,14 +85,14 @@ class Edit(base.Edit):
         if kind is None:
             if self._is_complete():
                 return self, ""
-            raise Unusable(f"{host_path} is no device node on this host")
+            raise errors.Unusable(f"{host_path} is no device node on this host")
         changes: dict[str, object] = {}
         if self.file_mode is None:
             changes["file_mode"] = found.st_mode & 0o7777
         major, minor = posix.major(found.st_rdev), posix.minor(found.st_rdev)
         if not self._is_complete():
             if self.type and self.type != kind:
-                raise Unusable(
+                raise errors.Unusable(
                     f"device node {host_path} is of type {kind} on this host,"
                     f" and the spec says {self.type}"
                 )
@@ -193,6 +194,7 @@ def apply(edits: list[Edit], config: Config, keep: bool = False) -> list[list[Ef
     settled = {place: node for place, node in dict(wanted).items() if node in nodes}
     kept = set(places) if keep else ()
     rules = None
+    in_force: dict[Any, int] = {}
     for edit, (place, node), own in zip(edits, wanted, effects, strict=True):
         if place in settled:
             index = nodes.index(settled[place])  # here, as nodes move when others are put
@@ -205,13 +207,37 @@ def apply(edits: list[Edit], config: Config, keep: bool = False) -> list[list[Ef
         else:
             _put_node(nodes, places, place, node, own)
         rule = edit.rule()
-        if rule is not None:
-            if rules is None:
-                where = "/linux/resources"
-                resources = base.section(linux, "resources", {}, where, own)
-                rules = base.section(resources, "devices", [], f"{where}/devices", own)
-            _put_rule(rules, rule, own)
+        if rule is None:
+            continue
+        if rules is None:
+            where = "/linux/resources"
+            resources = base.section(linux, "resources", {}, where, own)
+            rules = base.section(resources, "devices", [], f"{where}/devices", own)
+            in_force = _in_force(rules)
+        index = in_force.setdefault(frozenset(rule.items()), len(rules))
+        where = f"/linux/resources/devices/{index}"
+        if index < len(rules):
+            own.append(Effect("already present", where, rule, rule))
+        else:
+            own.append(Effect("added", where, None, rule))
+            rules.append(rule)
     return effects
+
+
+def _in_force(rules: list[Any]) -> dict[Any, int]:
+    """Return where each rule stands that no deny follows: what is before one may be void."""
+    found: dict[Any, int] = {}
+    for index, rule in enumerate(rules):
+        if type(rule) is not dict:
+            continue
+        if not rule.get("allow"):
+            found.clear()
+            continue
+        try:
+            found[frozenset(rule.items())] = index
+        except TypeError:
+            pass  # it holds an object or a list, so it is none of ours
+    return found
 
 
 def _put_node(
@@ -239,15 +265,3 @@ def _put_node(
         nodes.append(node)
         places.append(place)
     own.append(Effect("replaced", f"/linux/devices/{index}", before, node, was))
-
-
-def _put_rule(rules: list[Any], rule: dict[str, Any], own: list[Effect]) -> None:
-    for index in range(len(rules) - 1, -1, -1):
-        if rules[index] == rule:
-            place = f"/linux/resources/devices/{index}"
-            own.append(Effect("already present", place, rule, rule))
-            return
-        if type(rules[index]) is dict and not rules[index].get("allow"):
-            break  # what stands before a deny may be void
-    own.append(Effect("added", f"/linux/resources/devices/{len(rules)}", None, rule))
-    rules.append(rule)

@@ -41,7 +41,8 @@ class Edit(base.Edit):
         """Give a hook without environment a safe one."""
         if self.env:
             return self, ""
-        return self.but(env=SAFE_ENV), "the hook has no env of its own, so it gets PATH alone"
+        edit = Edit(self.hook_name, self.path, self.args, SAFE_ENV, self.timeout)
+        return edit, "the hook has no env of its own, so it gets PATH alone"
 
     def preflight(self, config: Config) -> str:
         """Say whether a hook that runs on the host is no program there.
