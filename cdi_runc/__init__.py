@@ -10,7 +10,7 @@ The flow, one way, each arrow one module::
 ``create`` is that sentence as code.  There are two temperatures.  Hot code is what a create runs
 when nothing changed since the last one: every module that lies directly in this package, and
 ``edits``.  It imports next to nothing, because the interpreter's start is most of what a create
-may cost.  Cold code (``specs``, ``config``, ``engines``, ``doctor``, ``cli``) reads YAML,
+may cost.  Cold code (``specs``, ``config``, ``engines``, ``cli``, ``doctor``) reads YAML,
 validates and explains; hot code imports it inside a function, and only when a file changed,
 something is wrong or a person asks.
 

@@ -2,150 +2,255 @@
 
 from __future__ import annotations
 
-import json
+import argparse
+import os
+import re
 import sys
+import time
+from datetime import datetime, timedelta, timezone
+from itertools import islice
 
 from cdi_runc import jsonio
-from cdi_runc.cli import common, rendering
-from cdi_runc.errors import CdiRuncError
+from cdi_runc.cli import (
+    audit_export,
+    common,
+    lookup,
+    record_tree,
+    records,
+    rendering,
+    replay,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Iterator
-    from typing import Any
+    from collections.abc import Iterator, Sequence
 
-    Entry = dict[str, Any]
+    from cdi_runc.cli.records import Entry
 
 EPILOG = """\
+A CONTAINER is named as its engine names it, or by the beginning of its id.
+Rotated files are read too.
+
 examples:
   cdictl audit list
-  cdictl audit list --limit 5 --json
-  cdictl audit show 3dbe7f4e
+  cdictl audit list --vendor nvidia.com --result failed --since 2d
+  cdictl audit show web
+  cdictl audit show web --diff
+  cdictl audit tail -f
+  cdictl audit export web --format docker
 """
-ID_LENGTH = 12
+LIMIT = 50
+HEAD = ("ID", "TIME", "CONTAINER", "RESULT", "DEVICES")
+SHORT_ID = 8
+POLL = 0.25
+"""Seconds between two looks at the file that is followed."""
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the command's options."""
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="audit")
     listing = commands.add_parser("list", help="list the records, the newest first")
-    listing.add_argument("--limit", type=int, default=50, metavar="N", help="at most N (50)")
+    listing.add_argument("--limit", type=int, default=LIMIT, metavar="N", help="at most N (50)")
+    _add_filters(listing)
     common.add_json(listing)
-    show = commands.add_parser("show", help="show one record in full")
-    show.add_argument(
-        "id",
-        metavar="ID-PREFIX",
-        help="the beginning of a record's or a container's id; of several the newest is shown",
+
+    show = commands.add_parser("show", help="show the newest record of a container in full")
+    _add_subject(show)
+    form = show.add_mutually_exclusive_group()
+    form.add_argument("--diff", action="store_true", help="show config.json's changes as a diff")
+    form.add_argument("--json", action="store_true", help="print JSON, for machines")
+
+    tail = commands.add_parser("tail", help="print the newest records, the newest last")
+    tail.add_argument("-n", type=int, default=10, metavar="N", help="how many to begin with (10)")
+    tail.add_argument("-f", "--follow", action="store_true", help="print new ones as they come")
+    _add_filters(tail)
+    tail.add_argument("--json", action="store_true", help="print each record as a line of JSON")
+
+    export = commands.add_parser(
+        "export",
+        help="print a container's edits in a form that works without cdi-runc",
+        description="Print the edits that a container got, and nothing else of it.  What a form"
+        " cannot express is told on standard error.",
     )
-    common.add_json(show)
+    _add_subject(export)
+    export.add_argument(
+        "--format",
+        choices=("spec", "docker"),
+        default="spec",
+        help="a CDI spec file with one device (default), or options of docker run",
+    )
     parser.epilog = EPILOG
 
 
+def _add_subject(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "subject",
+        metavar="CONTAINER|ID-PREFIX",
+        help="a container's name or id, or a record's id; the beginning of an id will do",
+    )
+
+
+def _add_filters(parser: ArgumentParser) -> None:
+    parser.add_argument("--container", default="", metavar="NAME", help="a container's name or id")
+    parser.add_argument(
+        "--device", default="", metavar="NAME", help="a device; * and ? stand for anything"
+    )
+    parser.add_argument("--vendor", default="", help="a vendor, for example nvidia.com")
+    parser.add_argument("--result", default="", choices=(*record_tree.RESULTS,))
+    parser.add_argument(
+        "--since",
+        type=moment,
+        metavar="TIME",
+        help="2026-12-31, 2026-12-31T23:59 (UTC, as shown), or an age: 90s, 10m, 2h, 3d, 1w",
+    )
+    parser.add_argument("--until", type=moment, metavar="TIME", help="the same")
+
+
+def moment(text: str) -> str:
+    """Return the time that *text* means, as records have it.
+
+    Raises:
+        argparse.ArgumentTypeError: nobody knows what it means.
+
+    """
+    age = re.fullmatch(r"(\d+)([smhdw])", text)
+    try:
+        if age:
+            now = datetime.now(timezone.utc)
+            found = now - timedelta(**{_UNITS[age[2]]: int(age[1])})
+        else:
+            found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+            found = found.astimezone(timezone.utc) if found.tzinfo else found
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a time such as 2026-12-31T23:59 nor an age such as 2h"
+        ) from None
+    return f"{found.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
+
+
 def run(args: Namespace) -> int:
-    """List the audit records, or show one."""
+    """List, show, follow or export audit records."""
     path = common.in_force(args).audit_file
     if args.audit == "list":
-        newest = list(records(path))[: -args.limit - 1 : -1] if args.limit > 0 else []
-        if args.json:
-            rendering.print_json(newest)
-        else:
-            print("\n".join(_listing(newest)) if newest else f"no records in {path}")
-        return 0
-    found = None
-    for record in records(path):
-        if record["id"].startswith(args.id) or record["container"].startswith(args.id):
-            found = record
-    if found is None:
-        raise CdiRuncError(
-            f"no audit record of {args.id!r} in {path}", cure="see them all: cdictl audit list"
-        )
+        return _list(args, path)
+    if args.audit == "tail":
+        return _tail(args, path)
+    record = lookup.record(args.subject, path)
+    if args.audit == "export":
+        return audit_export.run(record, args.format)
     if args.json:
-        rendering.print_json(found)
+        rendering.print_json(record)
+    elif args.diff:
+        before, after = replay.replay(record["edits"])
+        names = ("config.json before", f"config.json of {record['container']}")
+        for line in rendering.diff(before, after, names, context=sys.maxsize):
+            print(line)
     else:
-        print("\n".join(_shown(found)))
+        print("\n".join(record_tree.lines(record)))
     return 0
 
 
-def records(path: str) -> Iterator[Entry]:
-    """Yield the records in *path*, the oldest first; a damaged line is reported and passed over."""
-    try:
-        with open(path, "rb") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    record = json.loads(line)
-                    record["id"], record["container"], record["edits"]
-                except (ValueError, KeyError, TypeError):
-                    print(f"cdictl: {path}: line {number} is damaged", file=sys.stderr)
-                    continue
-                yield record
-    except FileNotFoundError:
+def _wanted(args: Namespace, path: str) -> records.Filter:
+    return records.Filter(
+        container=lookup.container(args.container, path) if args.container else "",
+        device=args.device,
+        vendor=args.vendor,
+        result=args.result,
+        since=args.since or "",
+        until=args.until or "",
+    )
+
+
+def _list(args: Namespace, path: str) -> int:
+    found = list(islice(records.newest(path, _wanted(args, path)), max(args.limit, 0)))
+    if args.json:
+        rendering.print_json(found)
+    elif found:
+        head, *lines = rendering.table(HEAD, [_row(record) for record in found])
+        print(head)
+        for line, record in zip(lines, found, strict=True):
+            print(_painted(line, record))
+    else:
+        print(f"cdictl: no such records in {path}", file=sys.stderr)
+    return 0
+
+
+def _row(record: Entry) -> Sequence[str]:
+    container = record["container"]
+    named = dict.fromkeys(request["device"] for request in record["requests"])
+    devices = ", ".join(named) or record.get("error", "")
+    columns = rendering.width()
+    return (
+        record["id"][:SHORT_ID],
+        f"{record['time'][:19].replace('T', ' ')}Z",
+        container[:12] if re.fullmatch("[0-9a-f]{64}", container) else container,
+        record["result"],
+        rendering.printable(rendering.cut(devices, max(columns - 57, 16)) if columns else devices),
+    )
+
+
+def _painted(line: str, record: Entry) -> str:
+    """Return *line*, the row of *record*, its result in colour."""
+    result = record["result"]
+    before, _, after = line.partition(f"  {result}")
+    return f"{before}  {rendering.paint(result, record_tree.RESULTS.get(result, 'bold'))}{after}"
+
+
+def _tail(args: Namespace, path: str) -> int:
+    wanted = _wanted(args, path)
+    start = os.stat(path).st_size if args.follow and os.path.exists(path) else 0
+    last = list(islice(records.newest(path, wanted), max(args.n, 0)))
+    for record in reversed(last):
+        _print(record, args)
+    if args.follow:
+        seen = {record["id"] for record in last}
+        for record in follow(path, start):
+            if record["id"] not in seen and wanted.fits(record):
+                _print(record, args)
+    return 0
+
+
+def _print(record: Entry, args: Namespace) -> None:
+    if args.json:
+        print(jsonio.dumps(record).decode(), flush=True)
         return
+    id_, when, container, result, devices = _row(record)
+    line = f"{id_}  {when}  {container:<12}  {result:<9}  {devices}"
+    print(_painted(line, record), flush=True)
 
 
-def _listing(newest: list[Entry]) -> Iterator[str]:
-    colours = {"edited": "green", "failed": "red"}
-    rows = [
-        (
-            record["id"][:ID_LENGTH],
-            record["time"],
-            record["container"][:ID_LENGTH],
-            record["result"],
-            ",".join(dict.fromkeys(request["device"] for request in record["requests"])) or "-",
-        )
-        for record in newest
-    ]
-    head, *lines = rendering.table(("ID", "TIME", "CONTAINER", "RESULT", "DEVICES"), rows)
-    yield head
-    for line, row in zip(lines, rows, strict=True):
-        colour = colours.get(row[3])
-        yield line.replace(row[3], rendering.paint(row[3], colour), 1) if colour else line
+def follow(path: str, start: int) -> Iterator[Entry]:
+    """Yield each record that is appended to *path* behind *start*, without an end.
+
+    A file that is rotated is read to its end, then the new one from its begin.
+    """
+    file = None
+    while True:
+        if file is None:
+            try:
+                file = open(path, "rb")  # noqa: SIM115  # it outlives the block
+                file.seek(start)
+            except FileNotFoundError:
+                start = 0
+        is_replaced = file is not None and _is_replaced(path, file.fileno(), file.tell())
+        time.sleep(POLL)  # what was opened before it was renamed may still be written to
+        if file is not None:
+            while (line := file.readline()).endswith(b"\n"):
+                try:
+                    yield records.parsed(line)
+                except ValueError as error:
+                    print(f"cdictl: a new line is damaged: {error}", file=sys.stderr)
+            file.seek(-len(line), os.SEEK_CUR)
+            if is_replaced:
+                file.close()
+                file, start = None, 0
 
 
-def _shown(record: Entry) -> Iterator[str]:
-    yield rendering.paint(f"record {record['id']}", "bold")
-    engine = record["engine"] or "unknown engine"
-    yield f"  time        {record['time']}  ({record['duration_ms']} ms)"
-    yield f"  container   {record['container']}  ({engine}, {record['command']})"
-    yield f"  bundle      {record['bundle']}"
-    yield f"  runtime     {record['runtime']}"
-    colour = "red" if record["result"] == "failed" else "green"
-    yield f"  result      {rendering.paint(record['result'], colour)}"
-    if "error" in record:
-        yield f"  error       {record['error']}"
-    for request in record["requests"]:
-        asked = f"by {request['source']} {request['key']}={request['value']}"
-        yield f"  asked       {request['device']}  {asked}: {request['decision']}"
-    for spec in record["specs"]:
-        yield f"  spec file   {spec['path']}  (CDI {spec['cdiVersion']}, written {spec['mtime']})"
-        yield f"              sha256 {spec['sha256']}"
-    for warning in record["warnings"]:
-        yield f"  {rendering.paint('warning', 'yellow')}     {warning}"
-    yield from _edits(record["edits"])
-    for conflict in record["conflicts"]:
-        yield (
-            f"  {rendering.paint('conflict', 'yellow')}    {conflict['where']}:"
-            f" {conflict['device']} over {conflict['against']}: {conflict['decision']} wins"
-        )
-
-
-def _edits(edits: list[Entry]) -> Iterator[str]:
-    device = None
-    for edit in edits:
-        if edit["device"] != device:
-            device = edit["device"]
-            yield rendering.paint(f"  {device}", "bold")
-        yield f"    {edit['kind']:<15}{edit['action']:<16}{edit['where']}"
-        if edit["where"] == "/mounts" and edit["before"]:
-            yield "      (all mounts sorted by depth, a parent before its children)"
-            continue
-        if edit["action"] in ("replaced", "removed", "kept"):
-            yield f"      - {_value(edit['before'])}"
-        if edit["action"] not in ("removed", "kept"):
-            yield f"      + {_value(edit['after'])}"
-        if "note" in edit:
-            yield f"      ({edit['note']})"
-
-
-def _value(value: Any) -> str:
-    return value if isinstance(value, str) else jsonio.dumps(value).decode()
+def _is_replaced(path: str, fd: int, position: int) -> bool:
+    try:
+        now, ours = os.stat(path), os.fstat(fd)
+    except FileNotFoundError:
+        return False  # the new one is still to come
+    return not os.path.samestat(now, ours) or now.st_size < position

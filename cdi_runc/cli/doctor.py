@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import textwrap
-
 from cdi_runc import settings
 from cdi_runc.cli import common, rendering
+from cdi_runc.cli.rendering import Node
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,13 +21,12 @@ error.
 
 examples:
   cdictl doctor
-  cdictl doctor web-1                   a name or id of Docker's
+  cdictl doctor web-1                   a name or id of Docker's or Podman's
   cdictl doctor 3dbe7f4e                the beginning of an id on record, of any engine
   cdictl doctor --bundle ./bundle
   cdictl doctor --json | jq -r '.findings[].cure'
 """
-COLOURS = {"error": "red", "warning": "yellow", "note": "dim"}
-WIDTH = 80
+COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 INDENT = " " * 9
 
 
@@ -44,28 +41,42 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print what was found."""
-    from cdi_runc.doctor import engines, host
-
-    found = settings.current()
-    dockers = engines.dockers()
-    if args.container or args.bundle:
-        from cdi_runc.doctor import container, containers
-        from cdi_runc.engines import dockerd
-
-        if args.bundle:
-            one = containers.in_bundle(args.bundle, found)
-        else:
-            hosts = [docker.host for docker in dockers if docker.host] or [dockerd.SOCKET]
-            one = containers.find(args.container, found, hosts)
-        runtimes = frozenset(name for d in dockers for name in (*d.known, *d.listed))
-        report = container.examine(one, found, runtimes)
-    else:
-        report = host.examine(found, dockers)
+    report = _examine(args)
     if args.json:
         rendering.print_json(_told(report))
     else:
-        print("\n".join(_lines(report)))
+        print("\n".join(lines(report)))
     return 1 if any(one.severity == "error" for one in report.findings) else 0
+
+
+def _examine(args: Namespace) -> Report:
+    from cdi_runc.doctor import engines
+
+    found = _settings()
+    dockers = engines.dockers()
+    if not args.container and not args.bundle:
+        from cdi_runc.doctor import host
+
+        return host.examine(found, dockers)
+    from cdi_runc.doctor import container, containers
+
+    if args.bundle:
+        one = containers.in_bundle(args.bundle, found)
+    else:
+        one = containers.find(args.container, found, [d.host for d in dockers if d.host])
+    return container.examine(
+        one, found, frozenset(name for d in dockers for name in (*d.known, *d.listed))
+    )
+
+
+def _settings() -> settings.Settings:
+    """Return the settings in force; where they cannot be read, the defaults, which say why."""
+    try:
+        return settings.current()
+    except Exception as error:  # noqa: BLE001  # a part of ours is missing, and host tells which
+        why = f"the configuration cannot be read: {type(error).__name__}: {error}"
+        broken: settings.Settings = settings.defaults().but(broken=why)
+        return broken
 
 
 def _told(report: Report) -> dict[str, object]:
@@ -84,31 +95,26 @@ def _told(report: Report) -> dict[str, object]:
     }
 
 
-def _lines(report: Report) -> Iterator[str]:
-    width = min(shutil.get_terminal_size((WIDTH, 24)).columns, 100)
-    label = max(len(name) for name, _ in report.facts) + 2
-    for name, value in report.facts:
-        first, *rest = _wrapped(value, width - label) or [""]
-        yield f"{rendering.paint(name, 'dim')}{' ' * (label - len(name))}{first}"
-        yield from (f"{' ' * label}{line}" for line in rest)
+def lines(report: Report) -> Iterator[str]:
+    """Yield what a person reads."""
+    yield from rendering.fields(Node(name, value) for name, value in report.facts)
     for finding in report.findings:
         yield ""
-        yield from _shown(finding, width - len(INDENT))
+        yield from _shown(finding)
     yield ""
     yield _summary(report.findings)
 
 
-def _shown(finding: Finding, width: int) -> Iterator[str]:
-    first, *rest = _wrapped(finding.what, width)
+def _shown(finding: Finding) -> Iterator[str]:
+    columns = rendering.width()
+    columns = max(columns - len(INDENT), 0)
+    first, *rest = rendering.wrapped(finding.what, columns)
     severity = rendering.paint(finding.severity, COLOURS[finding.severity])
     yield f"{severity}{' ' * (len(INDENT) - len(finding.severity))}{rendering.paint(first, 'bold')}"
     yield from (f"{INDENT}{rendering.paint(line, 'bold')}" for line in rest)
-    yield from (f"{INDENT}{line}" for line in _wrapped(finding.why, width))
-    yield f"{INDENT}{rendering.paint('cure:', 'green')} {finding.cure}"  # whole, to be copied
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    yield from (f"{INDENT}{line}" for line in rendering.wrapped(finding.why, columns))
+    # Never wrapped, so that it can be copied.
+    yield f"{INDENT}{rendering.paint('cure:', 'green')} {rendering.printable(finding.cure)}"
 
 
 def _summary(findings: tuple[Finding, ...]) -> str:

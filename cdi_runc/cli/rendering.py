@@ -1,18 +1,36 @@
-"""How results look: aligned columns, colours on a terminal only, JSON as it is."""
+"""How results look: columns, trees and diffs; colours and line breaks on a terminal only."""
 
 from __future__ import annotations
 
+import difflib
 import os
+import shutil
 import sys
+import textwrap
 
 from cdi_runc import jsonio
+from cdi_runc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-COLOURS = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
+COLOURS = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
+FORK, LAST, RAIL = "├─ ", "└─ ", "│  "
+SHORT = 76
+NARROW = 24
+"""Columns: text is not wrapped into fewer."""
+
+
+class Node(Record):
+    """A line of a tree: a label, text in a column of its own, and what belongs to it."""
+
+    label: str
+    text: str = ""
+    below: Sequence[Node] = ()
+    colour: str = ""
+    """Of the label."""
 
 
 def paint(text: str, colour: str) -> str:
@@ -21,6 +39,23 @@ def paint(text: str, colour: str) -> str:
         sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )
     return f"\033[{COLOURS[colour]}m{text}\033[0m" if wanted else text
+
+
+def width() -> int:
+    """Return how many columns standard output has; 0 where it is no terminal."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+
+
+def printable(text: str) -> str:
+    """Return *text* with what could steer a terminal as an escape: it may come from an image."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def cut(text: str, columns: int) -> str:
+    """Return *text* in so many columns."""
+    return text if len(text) <= columns else text[: max(columns - 3, 1)] + "..."
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -32,31 +67,124 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield line if number else paint(line, "bold")
 
 
-def json_lines(value: Any, indent: str = "") -> Iterator[str]:
-    """Yield the lines of *value* as JSON, indented, numbers as they were written."""
+def tree(nodes: Sequence[Node], indent: str = "") -> Iterator[str]:
+    """Yield the lines of *nodes*, the texts of neighbours in one column."""
+    column = max((len(node.label) + 2 for node in nodes if node.text and node.label), default=0)
+    columns = width()
+    for number, node in enumerate(nodes, 1):
+        fork, rail = (LAST, "   ") if number == len(nodes) else (FORK, RAIL)
+        start = len(indent) + len(fork) + (column if node.text else 0)
+        first, *rest = wrapped(node.text or node.label, columns - start if columns else 0)
+        label = node.label if node.text else first
+        gap = " " * (column - len(label)) + first if node.text else ""
+        label = paint(label, node.colour) if node.colour else label
+        yield f"{_drawn(indent + fork)}{label}{gap}"
+        beside = indent + rail + (RAIL if node.below else "")
+        yield from (_drawn(f"{beside:<{start}}") + line for line in rest)
+        yield from tree(node.below, indent + rail)
+
+
+def _drawn(guides: str) -> str:
+    """Return *guides* in what standard output can show."""
+    if (sys.stdout.encoding or "utf-8").lower().startswith("utf"):
+        return guides
+    return guides.translate(str.maketrans("├└│─", "|`|-"))
+
+
+def wrapped(text: str, columns: int) -> list[str]:
+    """Return the lines of *text* in so many columns; in one line for 0."""
+    text = printable(text)
+    if not columns or len(text) <= columns:
+        return [text]
+    return textwrap.wrap(text, max(columns, NARROW), break_on_hyphens=False)
+
+
+def paragraph(text: str, colour: str) -> Iterator[str]:
+    """Yield the lines of *text* in *colour*."""
+    for line in wrapped(text, width()):
+        yield paint(line, colour)
+
+
+def fields(rows: Iterable[Node]) -> Iterator[str]:
+    """Yield a line for each label and text, the colour being the text's; empty texts are left out.
+
+    The texts stand in one column.
+    """
+    shown = [row for row in rows if row.text]
+    column = max((len(row.label) for row in shown), default=0) + 4
+    columns = width()
+    for row in shown:
+        first, *rest = wrapped(row.text, columns - column if columns else 0)
+        yield f"  {row.label}".ljust(column) + (paint(first, row.colour) if row.colour else first)
+        yield from (" " * column + line for line in rest)
+
+
+def diff(before: Any, after: Any, names: tuple[str, str], context: int = 3) -> Iterator[str]:
+    """Yield the lines of the unified diff of two values as JSON, each hunk with its place."""
+    old, new = (list(json_lines(value, spread=True)) for value in (before, after))
+    lines = list(difflib.unified_diff(old, new, *names, lineterm="", n=context))
+    for number, line in enumerate(lines):
+        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+        colour = "bold" if number < len(names) else colour
+        shown = printable(line)
+        if line[:3] == "@@ ":
+            first = next(n for n, text in enumerate(lines[number:]) if text[0] in "+-") - 1
+            start = int(line.partition("+")[2].partition(" ")[0].partition(",")[0])
+            shown += f" {_place(new, start - 1 + first)}"
+        yield paint(shown, colour) if colour else shown
+
+
+def _place(lines: Sequence[str], number: int) -> str:
+    """Return where in a value the line *number* of its :func:`json_lines` stands."""
+    keys: list[str] = []
+    depth = len(lines[number]) - len(lines[number].lstrip())
+    for line in reversed(lines[:number]):
+        own = len(line) - len(line.lstrip())
+        if own < depth:
+            depth = own
+            if line.endswith(('": {', '": [')):
+                keys.append(line.strip()[1:-4])
+    return "/" + "/".join(reversed(keys))
+
+
+def json_lines(value: Any, indent: str = "", spread: bool = False) -> Iterator[str]:
+    """Yield the lines of *value* as JSON, indented, numbers as they were written.
+
+    With *spread*, as a diff wants it, the entries of a list have a line each; a short object in a
+    list has one too.
+    """
     inner = f"{indent}  "
     if isinstance(value, dict) and value:
         yield "{"
         yield from _members(
-            ((jsonio.dumps(key).decode() + ": ", member) for key, member in value.items()), inner
+            ((jsonio.dumps(key).decode() + ": ", member) for key, member in value.items()),
+            inner,
+            spread,
         )
         yield f"{indent}}}"
-    elif isinstance(value, list) and any(isinstance(entry, (dict, list)) for entry in value):
+    elif isinstance(value, list) and (
+        (spread and value) or any(isinstance(entry, (dict, list)) for entry in value)
+    ):
         yield "["
-        yield from _members((("", entry) for entry in value), inner)
+        yield from _members((("", entry) for entry in value), inner, spread)
         yield f"{indent}]"
     else:
         yield jsonio.dumps(value).decode()
 
 
-def _members(members: Iterable[tuple[str, Any]], indent: str) -> Iterator[str]:
+def _members(members: Iterable[tuple[str, Any]], indent: str, spread: bool) -> Iterator[str]:
     held: list[str] = []
     for prefix, member in members:
         if held:
             yield from held[:-1]
             yield f"{held[-1]},"
-        first, *rest = json_lines(member, indent)
-        held = [f"{indent}{prefix}{first}", *rest]
+        short = jsonio.dumps(member).decode() if spread and not prefix else ""
+        if short and len(indent) + len(short) < SHORT:
+            held = [indent + short]
+        else:
+            # What is in a list is spread no further: a mount's options stay in a line.
+            first, *rest = json_lines(member, indent, spread and bool(prefix))
+            held = [f"{indent}{prefix}{first}", *rest]
     yield from held
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     Severity = Literal["error", "warning", "note"]
+    Check = Callable[[], Iterable["Finding"]]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 """error: containers fail, or nobody is protected; warning: likely a mistake; note: good to know."""
@@ -43,7 +44,7 @@ class Finding(Record):
     """The function that found it."""
 
 
-def carry_out(checks: Iterable[Callable[[], Iterable[Finding]]]) -> list[Finding]:
+def carry_out(checks: Iterable[Check]) -> list[Finding]:
     """Run *checks*, and return what they found.
 
     A check that fails is a finding itself: what is broken here may break the checks too.

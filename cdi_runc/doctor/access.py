@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import stat
 
-from cdi_runc import paths
+from cdi_runc import files, paths
 from cdi_runc.doctor import Finding, counted, named
+from cdi_runc.errors import BadSpec
+from cdi_runc.specs import document
+from cdi_runc.specs.compile import SIZE_LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,24 +50,36 @@ def lost(container: Container) -> Iterator[Finding]:
 
 
 def renumbered(container: Container) -> Iterator[Finding]:
-    """Look for a node whose device has another number on the host by now, or is gone."""
+    """Look for a node whose device has another number on the host by now."""
     for one in nodes(container):
-        path = one.value["path"]
+        path = _host_path(one)
         try:
             status = os.stat(path)
         except OSError:
-            continue  # it may come from another path of the host
+            continue  # the container has what it needs
         kind = {stat.S_IFCHR: "c", stat.S_IFBLK: "b"}.get(stat.S_IFMT(status.st_mode))
         now = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
         if kind == one.value["type"] and now != _numbers(one.value):
             yield Finding(
                 "error",
-                f"the container's {path} is {_numbers(one.value)}, and the host's is {now}"
-                f" ({one.origin})",
+                f"the container's {one.value['path']} is {_numbers(one.value)}, and the host's"
+                f" {path} is {now} ({one.origin})",
                 "The driver was loaded anew, or the spec file has wrong numbers: the node leads"
                 " to another device or to none.",
-                f"cdictl doctor; {container.again}",
+                f"cdictl doctor && {container.again}",
             )
+
+
+def _host_path(one: Injected) -> str:
+    """Return the node of the host that *one* was made from, as its spec file says now."""
+    path = str(one.value["path"])
+    try:
+        found = document.read(files.read(one.spec, SIZE_LIMIT)[0])
+        for key in one.pointer.split("/")[1:]:
+            found = found[int(key) if key.isdigit() else key]
+        return str(found.get("hostPath") or path) if found["path"] == path else path
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, BadSpec):
+        return path
 
 
 def _devices(config: Config) -> list[Node]:
@@ -87,13 +102,7 @@ def without_rule(container: Container) -> Iterator[Finding]:
         node = one.value
         if node["type"] not in ("c", "b"):
             continue
-        given = [rule.value for rule in container.of("deviceNodes", "/linux/resources/devices/")]
-        wanted = {
-            letter
-            for rule in given
-            if (rule["type"], rule["major"], rule["minor"]) == _key(node)
-            for letter in rule["access"]
-        }
+        wanted = _given(container, node)
         if not wanted & {*LETTERS}:
             yield Finding(
                 "note",
@@ -127,6 +136,17 @@ def _rules(container: Container) -> list[dict[str, Any]] | None:
     return [rule for rule in resources.get("devices") or () if isinstance(rule, dict)]
 
 
+def _given(container: Container, node: Node) -> set[str]:
+    """Return the letters of the cgroup rule that was injected for *node*."""
+    rules = [one.value for one in container.of("deviceNodes", "/linux/resources/devices/")]
+    return {
+        letter
+        for rule in rules
+        if (rule["type"], rule["major"], rule["minor"]) == _key(node)
+        for letter in rule["access"]
+    }
+
+
 def _key(node: Node) -> tuple[str, int, int]:
     return node["type"], node.get("major", 0), node.get("minor", 0)
 
@@ -152,13 +172,15 @@ def forbidden(container: Container) -> Iterator[Finding]:
         return
     for one in nodes(container):
         owner = _owner(container, one.value)
-        if owner is None or one.value["type"] not in ("c", "b", "p"):
+        if owner is None or one.value["type"] not in ("c", "b"):
             continue
         uid, gid, mode = owner
+        # What nobody may write is not meant to be written.
+        meant = _given(container, one.value) - (set() if mode & 0o222 else {"w"})
         denied = [
             word
-            for bit, word in LETTERS.values()
-            if not _may(user, _capabilities(process), owner, bit)
+            for letter, (bit, word) in LETTERS.items()
+            if letter in meant and not _may(user, _capabilities(process), owner, bit)
         ]
         if not denied:
             continue
@@ -173,9 +195,9 @@ def forbidden(container: Container) -> Iterator[Finding]:
             'Opening it fails with "permission denied".'
             + (" Its owner is outside the user namespace." if unknown else "")
             + ("" if by_group or unknown else " Its mode gives no group what is missing."),
-            f"add to the device in {one.spec}: additionalGids: [{gid}]"
+            f"$EDITOR {one.spec}  # add to the device: additionalGids: [{gid}]"
             if by_group
-            else f"add to the node in {one.spec}: fileMode: 0666",
+            else f"$EDITOR {one.spec}  # add to the node: fileMode: 0666",
         )
 
 
@@ -243,8 +265,9 @@ def unmapped_groups(container: Container) -> Iterator[Finding]:
         ranges = [f"{m['containerID']}-{m['containerID'] + m['size'] - 1}" for m in mappings]
         yield Finding(
             "error",
-            f"{counted(len(outside), 'group')} of {first.origin} outside the container's user"
-            f" namespace: {named([str(gid) for gid in outside])}; it has {named(ranges)}",
+            f"{counted(len(outside), 'group')} of {first.origin}"
+            f" {'is' if len(outside) == 1 else 'are'} outside the container's user namespace:"
+            f" {named([str(gid) for gid in outside])}; it has {named(ranges)}",
             'The runtime cannot give them to the process: it fails with "setgroups: invalid'
             ' argument", or the group is missing inside.',
             "podman run --group-add keep-groups ...  # or a wider range in /etc/subgid",

@@ -43,7 +43,7 @@ def _fault(path: str) -> tuple[str, str]:
     """Return what keeps *path* from being written, and the cure."""
     try:
         status = os.lstat(path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return _fault_above(path)
     except OSError as error:
         return error.strerror or str(error), f"ls -l {path}"
@@ -67,26 +67,27 @@ def _fault_above(path: str) -> tuple[str, str]:
     if not os.path.isdir(directory):
         return f"{directory} is no directory", f"rm {directory} && mkdir -p -m 0750 {wanted}"
     if not os.access(directory, os.W_OK | os.X_OK):
-        flags = os.statvfs(directory).f_flag
-        why = "is on a read-only file system" if flags & os.ST_RDONLY else "cannot be written to"
-        return (
-            f"{directory} {why}",
-            f"mount | grep ' on /'; lsattr -d {directory}; ls -ld {directory}",
-        )
+        if os.statvfs(directory).f_flag & os.ST_RDONLY:
+            cure = f"mount -o remount,rw $(findmnt -no TARGET -T {directory})"
+            return f"{directory} is on a read-only file system", cure
+        return f"{directory} cannot be written to", f"chattr -i {directory}; chmod u+w {directory}"
     return _full(directory)
 
 
 def _full(path: str) -> tuple[str, str]:
     room = os.statvfs(path)
     if room.f_blocks and room.f_bavail * room.f_frsize < ROOM:
-        return "its file system is full", f"df -h {path}"
+        return "its file system is full", f"df -h {path}  # then free some of it"
     if room.f_files and not room.f_favail:
-        return "its file system has no inode left", f"df -i {path}"
+        return "its file system has no inode left", f"df -i {path}  # then free some of them"
     return "", ""
 
 
 def rotated(
-    settings: Settings, patterns: Sequence[str] = ROTATION, large: int = LARGE
+    settings: Settings,
+    patterns: Sequence[str] = ROTATION,
+    large: int = LARGE,
+    program: str = "logrotate",
 ) -> Iterator[Finding]:
     """Look for an audit file that only grows."""
     path = settings.audit_file
@@ -98,9 +99,9 @@ def rotated(
             "warning" if grown else "note",
             f"nothing rotates {path}{grown}",
             "It grows by about 2 KiB with each container that gets a device.",
-            f"echo '{rules}' >{OWN}",
+            f"echo '{rules}' >>{OWN}",
         )
-    elif not shutil.which("logrotate", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
+    elif not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
         yield Finding(
             "warning" if grown else "note",
             f"logrotate, which should rotate {path}, is not installed{grown}",

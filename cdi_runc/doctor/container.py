@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from cdi_runc import plan, registry
 from cdi_runc.doctor import (
     Finding,
     Report,
@@ -18,7 +17,6 @@ from cdi_runc.doctor import (
     system,
 )
 from cdi_runc.doctor.rootfs import View
-from cdi_runc.errors import CdiRuncError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +39,7 @@ def examine(container: Container, settings: Settings, runtimes: frozenset[str]) 
     found = libraries.pieces(container, view)
     findings = carry_out(
         [
-            partial(injected.failed, container, would_fail(container, settings)),
+            partial(injected.failed, container),
             partial(injected.engine_error, container),
             partial(injected.not_ours, container, settings, runtimes),
             partial(injected.missing_sources, container),
@@ -64,7 +62,7 @@ def examine(container: Container, settings: Settings, runtimes: frozenset[str]) 
             partial(injected.ignored_requests, container),
             partial(injected.conflicts, container),
             partial(libraries.outside_path, found, image, view, container),
-            partial(injected.replaced_libc, container, own),
+            partial(injected.over_the_image, container, own),
             partial(
                 system.selinux,
                 [one.value["path"] for one in access.nodes(container)],
@@ -77,7 +75,7 @@ def examine(container: Container, settings: Settings, runtimes: frozenset[str]) 
         ]
     )
     record = container.record or {}
-    engine = record.get("engine") or ("docker" if container.docker else "unknown engine")
+    engine = container.engine or "unknown engine"
     devices = list(dict.fromkeys(request["device"] for request in record.get("requests", ())))
     facts = [
         ("container", f"{container.title}, {engine}"),
@@ -94,23 +92,6 @@ def _described(image: libraries.Image, view: View) -> str:
         return "not mounted now"
     version = ".".join(str(part) for part in image.version)
     return f"{image.libc} {version}".strip() or "no C library"
-
-
-def would_fail(container: Container, settings: Settings) -> str:
-    """Return what would keep the devices of a failed create from the container now, if anything."""
-    record = container.record
-    if record is None or record["result"] != "failed":
-        return ""
-    wanted = list(dict.fromkeys(request["device"] for request in record["requests"]))
-    if not wanted or settings.broken:
-        return settings.broken or str(record.get("error"))
-    try:
-        devices, _ = registry.resolve(wanted, settings)
-        plan.build(devices, container.config)
-    except CdiRuncError as error:
-        return str(error)
-    # What failed was not a device: a conflict, the audit file, the runtime.
-    return "" if "device" in str(record.get("error")) else str(record.get("error"))
 
 
 def unseen(container: Container, view: View) -> Iterator[Finding]:

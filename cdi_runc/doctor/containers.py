@@ -6,42 +6,37 @@ put together from what Docker still says and what the record has.
 
 from __future__ import annotations
 
-import glob
-import gzip
-import json
+import copy
 import os
+import shlex
 
-from cdi_runc import paths, plan, registry, requests
+from cdi_runc import paths, requests
 from cdi_runc.bundle import Bundle
-from cdi_runc.doctor import docker_api
+from cdi_runc.cli import containers, plan, records, standing
+from cdi_runc.cli.bases import Base
+from cdi_runc.cli.records import Filter
+from cdi_runc.cli.standing import Standing
+from cdi_runc.engines import docker_api
 from cdi_runc.errors import BadBundle, CdiRuncError
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from typing import Any
+    from collections.abc import Collection, Sequence
 
+    from cdi_runc.cli.plan import Outcome
+    from cdi_runc.cli.records import Entry
     from cdi_runc.edits import Config
     from cdi_runc.settings import Settings
 
-    Entry = dict[str, Any]
 
-
-class Injected(Record):
+class Injected(Standing):
     """One thing that cdi-runc put into the configuration."""
-
-    kind: str
-    """The key of containerEdits."""
-    where: str
-    value: Any
-    device: str
-    spec: str
 
     @property
     def origin(self) -> str:
         """Device and spec file."""
-        return f"{self.device} (spec {self.spec})"
+        return f"{self.device} in {self.spec}"
 
 
 class Container(Record):
@@ -49,16 +44,19 @@ class Container(Record):
 
     id: str
     title: str
-    again: str
-    """The command that makes it again."""
+    engine: str
+    """``docker``, ``podman``, ``containerd``, ``cri-o``, or nothing."""
+    bundle: str
     config: Config
     is_original: bool
     """Whether the configuration is the one that the runtime got."""
     record: Entry | None
+    would_fail: str
+    """Why a create would fail now, if it was tried: only where none succeeded."""
     injected: tuple[Injected, ...]
     layers: tuple[str, ...]
-    docker: Entry
-    """What Docker says of it; empty if it is not Docker's."""
+    details: Entry
+    """What the engine's own inspect says of it; empty if there is no such thing."""
 
     def of(self, kind: str, below: str = "") -> list[Injected]:
         """Return what was injected of one kind, at one place."""
@@ -70,209 +68,184 @@ class Container(Record):
         linux = self.config.get("linux") or {}
         return any(entry.get("type") == "user" for entry in linux.get("namespaces") or ())
 
+    @property
+    def again(self) -> str:
+        """The command that makes it again."""
+        if self.engine in ("docker", "podman"):
+            return f"{self.engine} restart {self.title.partition(' ')[0]}"
+        if self.engine or self.record is None:
+            return "# let its engine create it again"
+        root = self.record["root"]
+        runtime = shlex.join(["cdi-runc", *(["--root", root] if root else [])])
+        words = shlex.join(["create", "--bundle", self.bundle, self.id])
+        return f"{runtime} delete --force {shlex.quote(self.id)}; {runtime} {words}"
 
-def find(wanted: str, settings: Settings, hosts: Sequence[str]) -> Container:
-    """Return the container of that id, its beginning, or a name of Docker's.
 
-    *hosts* are the addresses of Docker daemons.
+def find(wanted: str, settings: Settings, hosts: Sequence[str] = ()) -> Container:
+    """Return the container of that id, its beginning, or a name of Docker's or Podman's.
+
+    *hosts* are the addresses of Docker daemons besides the usual ones.
 
     Raises:
         CdiRuncError: nobody knows it.
 
     """
-    docker: Entry = {}
-    for host in hosts:
-        try:
-            docker = docker_api.inspect(host, wanted) or {}
-        except OSError:
-            continue
-        if docker:
-            break
-    id_ = str(docker.get("Id") or wanted)
-    record = newest(
-        settings.audit_file, id_, lambda record: str(record["container"]).startswith(id_)
-    )
-    if not docker and record is None:
+    details = _in_docker(wanted, (*containers.docker_hosts(), *hosts))
+    engine, bundle = "docker" if details else "", ""
+    id_ = str(details.get("Id") or wanted)
+    record = next(records.newest(settings.audit_file, Filter(container=id_)), None)
+    if not details and (record is None or record["engine"] == "podman"):
+        known = containers.resolve(record["container"] if record else wanted)
+        if known:
+            id_, engine, bundle, details = known.id, known.engine, known.bundle, known.details
+            record = next(records.newest(settings.audit_file, Filter(container=id_)), None)
+    if not engine and record is None:
         raise CdiRuncError(
-            f"no container {wanted!r}: no Docker daemon here knows it, and {settings.audit_file}"
-            " has no record of such an id",
+            f"no engine here knows a container {wanted!r}, and {settings.audit_file} has no record"
+            " of such an id",
             cure="see those on record with: cdictl audit list; or name its bundle with --bundle",
         )
+    bundle = bundle or str((record or {}).get("bundle") or "")
     config = None
+    try:
+        config = Bundle(f"{bundle}/config.json").config if bundle else None
+    except BadBundle:
+        pass  # it is gone, as it is with Docker when a container ends
     if record is not None:
-        id_ = str(record["container"])
-        try:
-            config = Bundle(f"{record['bundle']}/config.json").config
-        except BadBundle:
-            pass  # it is gone, as it is with Docker when a container ends
-    name = str(docker.get("Name", "")).removeprefix("/")
-    engine = "docker" if docker else str((record or {}).get("engine") or "")
+        id_ = record["container"]
+    name = str(details.get("Name") or "").removeprefix("/")
     return _container(
         id_,
         title=f"{name} ({id_[:12]})" if name else id_,
-        again=f"{engine} restart {name or id_}" if engine in ("docker", "podman") else "",
-        bundle=str((record or {}).get("bundle") or ""),
+        engine=engine or str((record or {}).get("engine") or ""),
+        bundle=bundle,
         config=config,
         record=record,
-        docker=docker,
+        details=details,
+        settings=settings,
     )
+
+
+def _in_docker(wanted: str, hosts: Sequence[str]) -> Entry:
+    for host in dict.fromkeys(hosts):
+        try:
+            found = docker_api.inspect(host, wanted)
+        except OSError:
+            continue
+        if found:
+            return found
+    return {}
 
 
 def in_bundle(directory: str, settings: Settings) -> Container:
     """Return the container of the bundle in *directory*; without a record, as it would be made.
 
     Raises:
-        CdiRuncError: it holds no configuration, or asks for what it cannot get.
+        BadBundle: it holds no configuration.
 
     """
     config = Bundle(f"{directory}/config.json").config
     place = os.path.realpath(directory)
-    record = newest(
-        settings.audit_file,
-        os.path.basename(place),
-        lambda record: os.path.realpath(str(record["bundle"])) == place,
-    )
-    made: list[Entry] = []
-    if record is None:
-        made = planned(config, settings)
-    id_ = str((record or {}).get("container") or os.path.basename(place))
+    name = os.path.basename(place)
+    found = records.newest(settings.audit_file, concerns=lambda line: os.fsencode(name) in line)
+    record = next((one for one in found if os.path.realpath(one["bundle"]) == place), None)
     return _container(
-        id_,
-        title=id_,
-        again="",
-        bundle=directory,
+        record["container"] if record else name,
+        title=record["container"] if record else name,
+        engine=record["engine"] if record else "",
+        bundle=place,
         config=config,
         record=record,
-        docker={},
-        made=made,
+        details={},
+        settings=settings,
     )
+
+
+def _create(config: Config, record: Entry | None, settings: Settings) -> Outcome | str:
+    """Return what a create would make of *config* now, or why that cannot be told.
+
+    A container that failed asks for what it asked for then.
+    """
+    wanted = list(dict.fromkeys(one["device"] for one in (record or {}).get("requests", ())))
+    base = Base(copy.deepcopy(config), "it", (record or {}).get("root", ""))
+    try:
+        if not wanted and not requests.read(config, settings):
+            return ""
+        return plan.tried(base, wanted, settings)
+    except CdiRuncError as error:
+        return str(error)
 
 
 def _container(  # noqa: PLR0913
     id_: str,
     *,
     title: str,
-    again: str,
+    engine: str,
     bundle: str,
     config: Config | None,
     record: Entry | None,
-    docker: Entry,
-    made: Iterable[Entry] = (),
+    details: Entry,
+    settings: Settings,
 ) -> Container:
-    injected = tuple(_injected(record["edits"] if record else made))
-    whole = config if config is not None else _rebuilt(docker, injected)
+    left = standing.of(record["edits"] if record else ()).values()
+    whole = config if config is not None else _rebuilt(details, left)
+    outcome: Outcome | str = ""
+    if record["result"] == "failed" if record else config is not None:
+        outcome = _create(whole, record, settings)
+    if not isinstance(outcome, str) and record is None:
+        left, whole = standing.of(outcome.record["edits"]).values(), outcome.after
     return Container(
         id=id_,
         title=title,
-        again=again or "create it again",
+        engine=engine,
+        bundle=bundle,
         config=whole,
         is_original=config is not None,
         record=record,
-        injected=injected,
-        layers=_layers(whole, bundle, docker),
-        docker=docker,
+        would_fail=outcome if isinstance(outcome, str) else outcome.error,
+        injected=tuple(Injected(*one.values()) for one in left),
+        layers=_layers(whole, bundle, details),
+        details=details,
     )
 
 
-def _injected(edits: Iterable[Entry]) -> list[Injected]:
-    """Return what *edits* of a record, or of a plan, left in the configuration."""
-    found: dict[tuple[str, str], Injected] = {}
-    for edit in edits:
-        after = edit["after"]
-        if edit["action"] in ("removed", "kept") or edit["where"] == "/mounts" or after in ({}, []):
-            continue  # what was taken away, another order, or an empty section
-        one = Injected(edit["kind"], edit["where"], after, edit["device"], edit["spec"])
-        found[one.kind, json.dumps(after, sort_keys=True)] = one
-    return list(found.values())
-
-
-def planned(config: Config, settings: Settings) -> list[Entry]:
-    """Return the edits that a create would make to *config* now, and make them.
-
-    Raises:
-        CdiRuncError: it asks for what it cannot get.
-
-    """
-    wanted = requests.devices(requests.read(config, settings))
-    if not wanted:
-        return []
-    devices, _ = registry.resolve(wanted, settings)
-    return [
-        {
-            "kind": one.step.key,
-            "action": one.effect.action,
-            "where": one.effect.where,
-            "after": one.effect.after,
-            "device": one.step.device,
-            "spec": one.step.spec,
-        }
-        for one in plan.carry_out(plan.build(devices, config), config)
-    ]
-
-
-def newest(path: str, word: str, fits: Callable[[Entry], bool]) -> Entry | None:
-    """Return the newest record that *fits*, of those with *word* in them, rotated files included.
-
-    A damaged line is passed over; ``cdictl audit`` reports it.
-    """
-    rotated = sorted(glob.glob(f"{glob.escape(path)}[.-]*"), key=os.path.getmtime, reverse=True)
-    needle = json.dumps(word, ensure_ascii=False)[1:-1].encode("utf-8", "surrogateescape")
-    for place in (path, *rotated):
-        found: Entry | None = None
-        try:
-            with gzip.open(place) if place.endswith(".gz") else open(place, "rb") as file:
-                for line in file:
-                    if needle not in line:
-                        continue
-                    try:
-                        record: Entry = json.loads(line)
-                        found = record if fits(record) and "edits" in record else found
-                    except (ValueError, KeyError, TypeError):
-                        continue
-        except (OSError, EOFError):
-            continue
-        if found is not None:
-            return found
-    return None
-
-
-def _layers(config: Config, bundle: str, docker: Entry) -> tuple[str, ...]:
+def _layers(config: Config, bundle: str, details: Entry) -> tuple[str, ...]:
     """Return the directories of the root file system, from the bundle or from Docker's storage."""
     root = str((config.get("root") or {}).get("path") or "")
     if root:
         root = os.path.join(bundle, root)
         if os.path.isdir(root) and os.listdir(root):
             return (root,)
-    driver = docker.get("GraphDriver") or {}
+    driver = details.get("GraphDriver") or {}
     data = driver.get("Data") or {}
     merged = str(data.get("MergedDir") or "")
     if merged and os.path.isdir(merged) and os.listdir(merged):
         return (merged,)
     upper = [str(data["UpperDir"])] if data.get("UpperDir") else []
     lower = str(data.get("LowerDir") or "").split(":") if data.get("LowerDir") else []
-    return (*upper, *lower) or _plain_layer(docker)
+    return (*upper, *lower) or _plain_layer(details)
 
 
-def _plain_layer(docker: Entry) -> tuple[str, ...]:
+def _plain_layer(details: Entry) -> tuple[str, ...]:
     """Return the directory where Docker's vfs driver keeps the whole tree."""
-    own = os.path.dirname(str(docker.get("LogPath") or docker.get("HostnamePath") or ""))
+    own = os.path.dirname(str(details.get("LogPath") or details.get("HostnamePath") or ""))
     data = os.path.dirname(os.path.dirname(own))
     try:
-        with open(f"{data}/image/vfs/layerdb/mounts/{docker['Id']}/mount-id") as file:
+        with open(f"{data}/image/vfs/layerdb/mounts/{details['Id']}/mount-id") as file:
             return (f"{data}/vfs/dir/{file.read().strip()}",)
     except (OSError, KeyError):
         return ()
 
 
-def _rebuilt(docker: Entry, injected: Sequence[Injected]) -> Config:
+def _rebuilt(details: Entry, injected: Collection[Standing]) -> Config:
     """Return what the runtime must have got, as far as the checks need it."""
-    own, host = docker.get("Config") or {}, docker.get("HostConfig") or {}
+    own, host = details.get("Config") or {}, details.get("HostConfig") or {}
     config: Config = {"process": {}, "mounts": [], "linux": {"devices": []}, "hooks": {}}
-    if docker:
+    if details:
         dropped = {str(one).removeprefix("CAP_") for one in host.get("CapDrop") or ()}
         can_override = host.get("Privileged") or not dropped & {"ALL", "DAC_OVERRIDE"}
         config["process"] = {
-            "args": [docker.get("Path", ""), *(docker.get("Args") or ())],
+            "args": [details.get("Path", ""), *(details.get("Args") or ())],
             "env": [*(own.get("Env") or ())],
             "capabilities": {"effective": ["CAP_DAC_OVERRIDE"] if can_override else []},
         }
@@ -282,7 +255,7 @@ def _rebuilt(docker: Entry, injected: Sequence[Injected]) -> Config:
             config["process"]["user"] = {**user, "additionalGids": groups}
         config["mounts"] = [
             {"destination": one["Destination"], "source": one["Source"], "type": "bind"}
-            for one in docker.get("Mounts") or ()
+            for one in details.get("Mounts") or ()
         ]
         config["annotations"] = host.get("Annotations") or {}
     for one in injected:

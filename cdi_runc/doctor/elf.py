@@ -17,10 +17,11 @@ from cdi_runc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, BinaryIO
+    from typing import BinaryIO
 
 MAGIC = b"\x7fELF"
-MANY = 10_000
+MANY = 20_000
+"""Entries of all tables of a file: one of an image can claim to have any number."""
 LIBC_LIMIT = 64 << 20  # bytes
 _GLIBC = re.compile(rb"GLIBC_(\d+)\.(\d+)")
 
@@ -66,17 +67,18 @@ def read(host: str, path: str) -> Object | None:
 
 def _read(file: BinaryIO, path: str) -> Object:
     elf = ELFFile(file)
+    budget = iter(range(MANY))
     found: dict[str, list[str]] = {}
     interpreter = ""
-    for segment in _some(elf.iter_segments()):
+    for segment, _ in zip(elf.iter_segments(), budget, strict=False):
         if isinstance(segment, InterpSegment):
             interpreter = segment.get_interp_name()
         if isinstance(segment, DynamicSegment):
-            for tag in _some(segment.iter_tags()):
+            for tag, _ in zip(segment.iter_tags(), budget, strict=False):
                 for name in ("needed", "soname", "runpath", "rpath"):
                     if hasattr(tag, name):
                         found.setdefault(name, []).append(getattr(tag, name))
-    versions, defined = _versions(elf)
+    versions, defined = _versions(elf, budget)
     return Object(
         path=path,
         machine=str(elf["e_machine"]).removeprefix("EM_"),
@@ -90,25 +92,22 @@ def _read(file: BinaryIO, path: str) -> Object:
     )
 
 
-def _versions(elf: ELFFile) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]]:
+def _versions(
+    elf: ELFFile, budget: Iterator[int]
+) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]]:
     """Return library and symbol versions needed from it, and the symbol versions on offer."""
     needed: list[tuple[str, tuple[str, ...]]] = []
     defined: list[str] = []
-    for section in _some(elf.iter_sections()):
+    for section, _ in zip(elf.iter_sections(), budget, strict=False):
         if isinstance(section, GNUVerNeedSection):
             needed += [
-                (str(one.name), tuple(str(part.name) for part in _some(own)))
-                for one, own in _some(section.iter_versions())
+                (str(one.name), tuple(str(part.name) for part, _ in zip(own, budget, strict=False)))
+                for (one, own), _ in zip(section.iter_versions(), budget, strict=False)
             ]
         elif isinstance(section, GNUVerDefSection):
-            for _, own in _some(section.iter_versions()):
+            for (_, own), _ in zip(section.iter_versions(), budget, strict=False):
                 defined += [str(part.name) for part in itertools.islice(own, 1)]
     return tuple(needed), tuple(defined)
-
-
-def _some(entries: Any) -> Any:
-    """Return *entries* up to a measure: a file of an image can claim to have any number."""
-    return itertools.islice(entries, MANY)
 
 
 def glibc_version(host: str) -> tuple[int, ...]:

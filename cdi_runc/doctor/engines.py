@@ -7,8 +7,9 @@ import os
 import re
 import shutil
 
-from cdi_runc.doctor import Finding, docker_api, installation
-from cdi_runc.engines import NAME, daemon_json, dockerd
+from cdi_runc import paths
+from cdi_runc.doctor import Finding, installation
+from cdi_runc.engines import NAME, daemon_json, docker_api, dockerd
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -29,6 +30,7 @@ OTHERS = (
     ("containerd", "/etc/containerd/config.toml", "/etc/containerd/conf.d/*.toml"),
     ("CRI-O", "/etc/crio/crio.conf", "/etc/crio/crio.conf.d/*"),
 )
+PATH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
 _PROGRAM = re.compile(
     r"""^[ \t]*["']?([\w.-]+)["']?[ \t]*=.*?["'](/[^"']*/cdi-runc)["']""", re.MULTILINE
 )
@@ -110,7 +112,7 @@ def dockers(
     running = dockerd.running() if daemons is None else daemons
     found = [_asked(daemon.config, daemon, get) for daemon in running]
     config = config or dockerd.default()
-    if not found and (os.path.lexists(config) or shutil.which("dockerd")):
+    if not found and (os.path.lexists(config) or shutil.which("dockerd", path=PATH)):
         found = [_asked(config, None, get)]
     return found
 
@@ -277,7 +279,7 @@ def missing_programs(known: Sequence[Registration]) -> Iterator[Finding]:
                 f"{one.engine} calls {one.program} as the runtime {one.name!r}"
                 f" ({one.place}), and that program {state}",
                 "No container made for this runtime starts.",
-                f"./install.sh, or {cure}",
+                f"./install.sh  # or: {cure}",
             )
         elif not installation.is_launcher(one.program):
             yield Finding(
@@ -315,7 +317,7 @@ def default_runtime(
             f" devices in {' and '.join(variables)}",
             "An image can set a variable as well as you can (ENV): whoever can run an image of"
             " their own gets any device of this host.",
-            'add to the configuration, under requests: "environment: {}"  # or set a policy',
+            f"$EDITOR {paths.config()[0]}  # requests: {{environment: {{}}}}, or a policy",
         )
 
 

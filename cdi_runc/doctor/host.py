@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cdi_runc.doctor import Finding
+    from cdi_runc.doctor import Check, Finding
     from cdi_runc.doctor.engines import Docker
     from cdi_runc.registry import Registry
     from cdi_runc.settings import Settings
@@ -36,11 +36,11 @@ def examine(settings: Settings, dockers: Sequence[Docker] | None = None) -> Repo
     known = engines.registrations(dockers)
     launchers = installation.launchers([one.program for one in known])
     real = _real(settings, launchers)
-    checks = [
-        partial(installation.configuration, settings),
-        partial(installation.installed, launchers, bool(known)),
+    checks: list[Check] = [
+        installation.installed,
         partial(installation.interpreter, launchers),
         partial(installation.works, launchers),
+        partial(installation.configuration, settings),
         partial(installation.real_runtime, settings, launchers),
         partial(engines.unreadable, dockers),
         partial(engines.missing_programs, known),

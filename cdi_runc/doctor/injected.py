@@ -25,27 +25,37 @@ if TYPE_CHECKING:
 OURS = "cdi-runc: "
 # runc: "error running hook #0", since 1.2 "error running createContainer hook #0".
 _HOOK_NUMBER = re.compile(r"running (?:(\w+) )?hook #(\d+)")
+_LIBRARIES = re.compile(r"(/usr(/local)?)?/lib(64)?(/[a-z0-9_]+-linux-\w+)?")
 _LOADER_OR_LIBC = re.compile(r"libc\.so(\.6)?|libc-[0-9.]+\.so|ld-(linux|musl).*|ld64\.so.*")
 
 
-def failed(container: Container, now: str) -> Iterator[Finding]:
-    """Tell why the container was not created; *now* is what would keep it from that today."""
-    record = container.record
-    if record is None or record["result"] != "failed":
-        return
-    message, _, cure = str(record.get("error") or "it is not on record why").rpartition("; ")
-    yield Finding(
-        "error",
-        f"it was not created ({record['time']}): {message or cure}",
-        "A container gets all of a device that it asks for, or does not start."
-        + (" That has not changed." if now else " By now nothing is in its way."),
-        (cure if message else "cdictl doctor") if now else container.again,
-    )
+def failed(container: Container) -> Iterator[Finding]:
+    """Tell why the container was not created, or would not be."""
+    record, now = container.record, container.would_fail
+    why = "A container gets all of a device that it asks for, or does not start."
+    if record is None:
+        if now:
+            message, cure = _halves(now)
+            yield Finding("error", f"a create would fail: {message}", why, cure)
+    elif record["result"] == "failed":
+        message, cure = _halves(str(record.get("error") or "it is not on record why"))
+        yield Finding(
+            "error",
+            f"it was not created ({record['time']}): {message}",
+            f"{why} {'That has not changed.' if now else 'By now nothing is in its way.'}",
+            cure if now else container.again,
+        )
+
+
+def _halves(error: str) -> tuple[str, str]:
+    """Return the cause and the cure of *error*, one of ours in words."""
+    message, _, cure = error.rpartition("; ")
+    return (message, cure) if message else (cure, "cdictl doctor")
 
 
 def engine_error(container: Container) -> Iterator[Finding]:
     """Tell what Docker says of a container that did not start, and whose hook it was."""
-    text = str((container.docker.get("State") or {}).get("Error") or "")
+    text = str((container.details.get("State") or {}).get("Error") or "")
     if not text or OURS in text:  # told by failed
         return
     blamed = _blamed(container, text)
@@ -102,7 +112,7 @@ def not_ours(
             error.cure,
         )
         return
-    name = (container.docker.get("HostConfig") or {}).get("Runtime")
+    name = (container.details.get("HostConfig") or {}).get("Runtime")
     if not asked:
         yield Finding(
             "note",
@@ -161,6 +171,7 @@ def conflicts(container: Container) -> Iterator[Finding]:
 
 
 def _value(value: Any) -> str:
+    """Return what tells a value from another, in few characters."""
     if isinstance(value, dict):
         shown = ("source", "path", "name", "closID")
         text = next((str(value[key]) for key in shown if key in value), str(value))
@@ -169,7 +180,7 @@ def _value(value: Any) -> str:
             if "major" in value
             else text
         )
-    return str(value)
+    return re.sub(r"(sha256:[0-9a-f]{8})[0-9a-f]+", r"\1...", str(value))
 
 
 def noted(container: Container) -> Iterator[Finding]:
@@ -254,7 +265,7 @@ def missing_sources(container: Container) -> Iterator[Finding]:
             f" {'is' if len(gone) == 1 else 'are'} not on this host any more:"
             f" {named([one.value['source'] for one in gone])}",
             "A running container keeps the old file; it does not start again.",
-            f"cdictl doctor; {container.again}",
+            f"cdictl doctor && {container.again}",
         )
 
 
@@ -314,16 +325,24 @@ def unlike_targets(container: Container, image: View) -> Iterator[Finding]:
                 f"{one.value['source']} is {kinds[0]}, and {one.value['destination']} in the image"
                 f" is {kinds[1]} ({one.origin})",
                 'The runtime cannot mount one over the other: "not a directory".',
-                f"change containerPath in {one.spec}, or use another image",
+                f"$EDITOR {one.spec}  # change containerPath, or use another image",
             )
 
 
-def replaced_libc(container: Container, image: View) -> Iterator[Finding]:
-    """Look for the host's C library or loader in the place of the image's own."""
+def over_the_image(container: Container, image: View) -> Iterator[Finding]:
+    """Look for the host's C library in the place of the image's own, or all libraries hidden."""
     for one in container.of("mounts"):
         destination = rootfs.destination(one.value)
-        name = destination.rpartition("/")[2]
-        if _LOADER_OR_LIBC.fullmatch(name) and image.find(destination):
+        real = image.real(destination)
+        if _LIBRARIES.fullmatch(real) and image.names(real):
+            yield Finding(
+                "error",
+                f"the mount of {one.value['source']} at {destination} hides all that the image has"
+                f" there ({one.origin})",
+                "Programs of the image do not find their own libraries any more.",
+                f"$EDITOR {one.spec}  # mount single files, or at a path of their own",
+            )
+        elif _LOADER_OR_LIBC.fullmatch(destination.rpartition("/")[2]) and image.find(destination):
             yield Finding(
                 "warning",
                 f"{one.value['source']} takes the place of the image's own {destination}"

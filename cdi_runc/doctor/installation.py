@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 
 from cdi_runc import paths, runtime
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from cdi_runc.settings import Settings
 
-USUAL = ("/usr/local/bin/cdi-runc", "/usr/bin/cdi-runc")
 SECONDS = 20
 REINSTALL = "./install.sh  # in a checkout of cdi-runc; or reinstall its package"
 _MARK = b"cdi-runc: the OCI runtime that an engine calls."
@@ -65,13 +65,23 @@ def is_launcher(path: str) -> bool:
         return False
 
 
-def launchers(programs: Sequence[str], usual: Sequence[str] = USUAL) -> list[Launcher]:
-    """Return the launchers among *programs*, or else the one beside this cdictl."""
-    root, is_prefix, _ = __file__.partition("/lib/cdi-runc/")
-    beside = (f"{root}/bin/cdi-runc",) if is_prefix else ()
-    found = [path for path in dict.fromkeys(programs) if is_launcher(path)]
-    found = found or [path for path in (*beside, *usual) if is_launcher(path)][:1]
-    return [_read(path) for path in found]
+def beside(file: str = __file__) -> str:
+    """Return where the launcher of this installation lies; nothing if this is a checkout."""
+    if file.startswith("/opt/cdi-runc/"):
+        return "/usr/local/bin/cdi-runc"
+    root, is_installed, _ = file.partition("/lib/cdi-runc/")
+    return f"{root}/bin/cdi-runc" if is_installed else ""
+
+
+def launchers(programs: Sequence[str], own: str | None = None) -> list[Launcher]:
+    """Return the launchers that engines call, those among *programs*, and our *own*."""
+    own = beside() if own is None else own
+    found = {
+        os.path.realpath(path): path
+        for path in (own or shutil.which("cdi-runc") or "", *programs)
+        if is_launcher(path)
+    }
+    return [_read(path) for path in found.values()]
 
 
 def _read(path: str) -> Launcher:
@@ -95,14 +105,13 @@ def configuration(settings: Settings, path: str | None = None) -> Iterator[Findi
         )
 
 
-def installed(found: Sequence[Launcher], registered: bool) -> Iterator[Finding]:
-    """Look for the launcher itself."""
-    if not found and not registered:
+def installed(own: str | None = None) -> Iterator[Finding]:
+    """Look for the launcher of this installation."""
+    own = beside() if own is None else own
+    if own and not is_launcher(own):
+        fault = "is not cdi-runc's launcher" if os.path.exists(own) else "is missing"
         yield Finding(
-            "warning",
-            f"cdi-runc itself was not found beside cdictl, nor as {' or '.join(USUAL)}",
-            "No engine can call what is not there.",
-            REINSTALL,
+            "error", f"{own} {fault}", "Engines cannot call what is not there.", REINSTALL
         )
 
 
@@ -232,7 +241,7 @@ def real_runtime(
 ) -> Iterator[Finding]:
     """Look for the real runtime: that it is there, is not ourselves, and answers."""
     launcher = found[0].path if found else ""
-    key = f'add "runtime: /path/to/runc" to {config or paths.config()[0]}'
+    key = f"$EDITOR {config or paths.config()[0]}  # runtime: /path/to/runc"
     try:
         path = runtime.find(settings.runtime, launcher)
     except NoRuntime as error:
@@ -242,7 +251,7 @@ def real_runtime(
             "error",
             error.message + also,
             "cdi-runc prepares containers and leaves the rest to it: no container starts.",
-            key if itself else f"apt-get install runc, or {key}",
+            key if itself else f"apt-get install runc  # or: {key}",
         )
         return
     if is_launcher(path):

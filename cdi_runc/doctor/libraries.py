@@ -195,8 +195,8 @@ def other_libc(found: Sequence[Piece], own: Image) -> Iterator[Finding]:
             f" {'needs' if len(wrong) == 1 else 'need'} {other}, and the image has only"
             f" {own.libc}: {named([one.object.path for one in wrong])}",
             'They cannot be loaded: programs end with "Error relocating" or "not found".',
-            f"use an image with {other}"
-            + (", as in: FROM debian:stable-slim" if other == "glibc" else ""),
+            f"docker run ... {'debian:stable-slim' if other == 'glibc' else 'alpine'}"
+            f"  # an image with {other}",
         )
     if not own.libc and found:
         yield Finding(
@@ -204,7 +204,7 @@ def other_libc(found: Sequence[Piece], own: Image) -> Iterator[Finding]:
             f"the image has no C library, so nothing in it can load"
             f" {named([one.object.path for one in found])}",
             "That is fine for a program that is linked statically and only uses the node.",
-            "use an image with glibc, as in: FROM debian:stable-slim",
+            "docker run ... debian:stable-slim  # an image with glibc",
         )
 
 
@@ -228,7 +228,7 @@ def too_new(found: Sequence[Piece], own: Image) -> Iterator[Finding]:
             f" ({first.origin}"
             + (f"; {counted(others, 'more object')} too new as well)" if others else ")"),
             f'It cannot be loaded: "version `GLIBC_{wanted}\' not found".',
-            f"use an image with glibc {wanted} or newer, or a driver built for {has}",
+            f"docker run ... IMAGE  # one with glibc {wanted} or newer",
         )
 
 
@@ -266,7 +266,7 @@ def missing_loader(found: Sequence[Piece], own: Image, view: View) -> Iterator[F
                 f"{one.object.path} asks for the loader {loader}, which is not in the image"
                 f" ({one.origin})",
                 'Starting it fails with "no such file or directory", though the file is there.',
-                "use another image, as in: FROM debian:stable-slim",
+                "docker run ... debian:stable-slim  # or another image that has it",
             )
 
 
@@ -290,7 +290,7 @@ def missing_symbols(found: Sequence[Piece], own: Image, view: View) -> Iterator[
                     f"{one.object.path} needs {named(missing)} of {library}, and {path} in the"
                     f" container does not have it ({one.origin})",
                     f'It cannot be loaded: "version `{missing[-1]}\' not found".',
-                    f"use an image with a newer {library}",
+                    f"docker run ... IMAGE  # one with a newer {library}",
                 )
 
 
@@ -327,12 +327,12 @@ def missing_libraries(found: Sequence[Piece], own: Image, view: View) -> Iterato
             f"{one.object.path} needs {name}, which is neither in the image nor injected"
             f" ({one.origin})",
             f'It cannot be loaded: "{name}: cannot open shared object file".',
-            f"add a mount of {name} to {_spec(one)}, or install it in the image",
+            f"$EDITOR {_spec(one)}  # add a mount of {name}; or install it in the image",
         )
 
 
 def _spec(one: Piece) -> str:
-    return one.origin.partition("(spec ")[2].rstrip(")") or "the spec file"
+    return one.origin.partition(" in ")[2]
 
 
 def outside_path(
@@ -355,7 +355,7 @@ def outside_path(
                 f" which is not ({one.origin})",
                 f'They end with "{one.object.soname}: cannot open shared object file": nobody made'
                 " the link, since ldconfig does not run by itself.",
-                f"mount it in {_spec(one)} as {place}/{one.object.soname}, too",
+                f"$EDITOR {_spec(one)}  # mount it as {place}/{one.object.soname}, too",
             )
         else:
             places.setdefault(place, []).append(one)
@@ -372,7 +372,7 @@ def outside_path(
                 if known
                 else f"the directory is neither in LD_LIBRARY_PATH nor in {CONFIGURATION}."
             ),
-            f"add to the device in {_spec(own_pieces[0])}: env: [LD_LIBRARY_PATH={place}]",
+            f"$EDITOR {_spec(own_pieces[0])}  # add to the device: env: [LD_LIBRARY_PATH={place}]",
         )
 
 

@@ -18,6 +18,11 @@ from cdi_runc.specs.compile import SIZE_LIMIT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from cdi_runc.registry import Device
+
+    Groups = tuple[tuple[str, tuple[tuple[Any, ...], ...]], ...]
 
 GENERATORS = {
     "nvidia.com": "nvidia-ctk cdi generate --output={path}",
@@ -37,6 +42,7 @@ class Use(Record):
     spec: str
     mtime_ns: int
     device: str
+    """Its name; for an edit of the whole file, ``any`` and its kind."""
     key: str
     edit: edits.Edit
 
@@ -48,22 +54,26 @@ def read(spec_dirs: tuple[str, ...]) -> Registry:
 
 
 def uses(registry: Registry) -> list[Use]:
-    """Return every edit of every device that can be resolved."""
-    found = []
+    """Return every edit of every device that can be resolved, each spec file's own ones once."""
+    found: list[Use] = []
     seen = set()
     for name in registry.names():
         device = registry.find(name)
         if device is None:
             continue
-        groups = device.edits if device.path in seen else (*device.spec_edits, *device.edits)
-        seen.add(device.path)
-        for key, entries in groups:
-            kind = edits.kind(key).Edit
-            found += [
-                Use(device.path, device.mtime_ns, name, key, kind(*arguments))
-                for arguments in entries
-            ]
+        if device.path not in seen:
+            seen.add(device.path)
+            found += _uses(device, f"any {name.partition('=')[0]}", device.spec_edits)
+        found += _uses(device, name, device.edits)
     return found
+
+
+def _uses(device: Device, name: str, groups: Groups) -> list[Use]:
+    return [
+        Use(device.path, device.mtime_ns, name, key, edits.kind(key).Edit(*arguments))
+        for key, entries in groups
+        for arguments in entries
+    ]
 
 
 def refused(registry: Registry) -> Iterator[Finding]:
@@ -157,10 +167,10 @@ def none(registry: Registry) -> Iterator[Finding]:
         )
 
 
-def _regenerate(path: str, device: str) -> str:
-    vendor = device.partition("/")[0]
-    how = GENERATORS.get(vendor, "").format(path=path)
-    return how or f"mv {path} {path}.stale  # then make it anew with {vendor}'s tool"
+def _regenerate(use: Use) -> str:
+    vendor = use.device.removeprefix("any ").partition("/")[0]
+    how = GENERATORS.get(vendor, "").format(path=use.spec)
+    return how or f"mv {use.spec} {use.spec}.stale  # then make it anew with {vendor}'s tool"
 
 
 def _date(ns: int) -> str:
@@ -170,80 +180,78 @@ def _date(ns: int) -> str:
 def missing_sources(found: Sequence[Use]) -> Iterator[Finding]:
     """Look for mount sources that are gone, as after the upgrade of a driver."""
     for path, own in _by_spec(found, mounts.Edit):
-        gone = {
-            use.edit.host_path: use
-            for use in own
-            if isinstance(use.edit, mounts.Edit) and use.edit.preflight(CONTAINER)
-        }
-        sources = {use.edit.host_path for use in own if isinstance(use.edit, mounts.Edit)}
+        gone = [use for use in own if use.edit.preflight(CONTAINER)]
         if gone:
-            first = next(iter(gone.values()))
+            count, sources = len(set(_sources(gone))), len(set(_sources(own)))
             yield Finding(
                 "error",
-                f"{len(gone)} of {counted(len(sources), 'mount source')} in {path} "
-                f"{'is' if len(gone) == 1 else 'are'} not on this host: {named([*gone])}",
-                f"Containers that ask for {named([use.device for use in gone.values()])} do not"
-                f" start. The file is of {_date(first.mtime_ns)}: probably the driver is newer.",
-                _regenerate(path, first.device),
+                f"{count} of {counted(sources, 'mount source')} in {path} "
+                f"{'is' if count == 1 else 'are'} not on this host: {named(_sources(gone))}",
+                f"{_who(gone)} The file is of {_date(gone[0].mtime_ns)}: probably the driver is"
+                " newer.",
+                _regenerate(gone[0]),
             )
+
+
+def _sources(found: Sequence[Use]) -> list[str]:
+    return [use.edit.host_path for use in found if isinstance(use.edit, mounts.Edit)]
 
 
 def missing_nodes(found: Sequence[Use]) -> Iterator[Finding]:
     """Look for device nodes that are gone, or are something else now."""
     for path, own in _by_spec(found, Node):
-        told: dict[str, Use] = {}
-        for use in own:
-            try:
-                use.edit.settle({})
-            except Unusable as error:
-                told[error.message] = use
+        told = [(why, use) for use in own if (why := _settled(use)[1])]
         if told:
-            first = next(iter(told.values()))
             yield Finding(
                 "error",
-                f"{path}: {'; '.join([*told][:2])}"
-                + (f"; and {len(told) - 2} more" if len(told) > 2 else ""),  # noqa: PLR2004
-                f"Containers that ask for {named([use.device for use in told.values()])} do not"
-                f" start. The file is of {_date(first.mtime_ns)}; is the driver loaded?",
-                _regenerate(path, first.device),
+                f"{path}: {named([why for why, _ in told])}",
+                f"{_who([use for _, use in told])} The file is of {_date(own[0].mtime_ns)}; is"
+                " the driver loaded?",
+                _regenerate(own[0]),
             )
+
+
+def _settled(use: Use) -> tuple[str, str]:
+    """Return the note on the edit as it would be carried out now, or why it cannot be."""
+    try:
+        return use.edit.settle({})[1], ""
+    except Unusable as error:
+        return "", error.message
 
 
 def other_numbers(found: Sequence[Use]) -> Iterator[Finding]:
     """Look for nodes whose numbers in the spec file are not those of the host."""
     for path, own in _by_spec(found, Node):
-        told = {}
-        for use in own:
-            try:
-                note = use.edit.settle({})[1]
-            except Unusable:
-                continue
-            if isinstance(note, Doubt) and note.startswith("the spec says"):
-                told[str(note)] = use
+        told = [
+            (note, use)
+            for use in own
+            if isinstance(note := _settled(use)[0], Doubt) and note.startswith("the spec says")
+        ]
         if told:
-            note, first = next(iter(told.items()))
-            more = f" (and {counted(len(told) - 1, 'more node')})" if len(told) > 1 else ""
             yield Finding(
                 "error",
-                f"{path}: {note}{more}",
-                f"A container that asks for {first.device} gets a node that leads to another"
-                f" device or to none. The file is of {_date(first.mtime_ns)}.",
-                _regenerate(path, first.device),
+                f"{path}: {named([note for note, _ in told], 1)}",
+                f"A container that asks for {told[0][1].device} gets a node that leads to another"
+                f" device or to none. The file is of {_date(own[0].mtime_ns)}.",
+                _regenerate(own[0]),
             )
 
 
 def missing_hooks(found: Sequence[Use]) -> Iterator[Finding]:
     """Look for hooks that are no programs."""
     for path, own in _by_spec(found, hooks.Edit):
-        told = {why: use for use in own if (why := use.edit.preflight(CONTAINER))}
+        told = [(why, use) for use in own if (why := use.edit.preflight(CONTAINER))]
         if told:
             yield Finding(
                 "error",
-                f"{path}: {named([*told])}",
-                f"Containers that ask for {named([use.device for use in told.values()])} do not"
-                " start.",
-                _regenerate(path, next(iter(told.values())).device),
+                f"{path}: {named([why for why, _ in told])}",
+                _who([use for _, use in told]),
+                _regenerate(told[0][1]),
             )
+
+
+def _who(found: Sequence[Use]) -> str:
+    return f"Containers that ask for {named([use.device for use in found])} do not start."
 
 
 def missing_interfaces(found: Sequence[Use]) -> Iterator[Finding]:
@@ -285,7 +293,7 @@ def older_than_nodes(
             "It was written before this boot; its names and numbers may have changed."
             if is_usual
             else "The device was made anew since, perhaps with other numbers or partitions.",
-            _regenerate(path, first.device),
+            _regenerate(first),
         )
 
 

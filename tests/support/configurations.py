@@ -1,5 +1,6 @@
 """A configuration of a test's own, and the places that it names."""
 
+import contextlib
 import json
 import shutil
 import time
@@ -96,7 +97,7 @@ def forget(directory):
         kept = STATE / place / str(directory).lstrip("/")
         shutil.rmtree(kept, ignore_errors=True)
         for parent in kept.parents:
-            if parent == STATE or (parent.exists() and any(parent.iterdir())):
+            if parent == STATE:
                 break
-            if parent.exists():
+            with contextlib.suppress(OSError):  # in use, or gone already
                 parent.rmdir()

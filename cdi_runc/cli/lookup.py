@@ -1,0 +1,56 @@
+"""What a person calls a container, or a record -> the newest audit record of it."""
+
+from __future__ import annotations
+
+from cdi_runc.cli import containers, records
+from cdi_runc.cli.records import Filter
+from cdi_runc.errors import CdiRuncError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cdi_runc.cli.containers import Container
+    from cdi_runc.cli.records import Entry
+
+
+def record(word: str, path: str) -> Entry:
+    """Return the newest record in *path* of what *word* names.
+
+    Docker's names come first; then the beginnings of ids on record; then the other engines' names.
+
+    Raises:
+        CdiRuncError: there is none.
+
+    """
+    known = containers.in_docker(word)
+    found = None if known else _newest(Filter(either=word), path)
+    if found is None:
+        known = known or containers.resolve(word)
+        found = _newest(Filter(container=known.id), path) if known else None
+    if found is None:
+        raise _unknown(word, known, path)
+    return found
+
+
+def container(word: str, path: str) -> str:
+    """Return the id, or the beginning of one, that *word* stands for in the records of *path*."""
+    known = containers.in_docker(word)
+    if known is None and _newest(Filter(container=word), path) is None:
+        known = containers.resolve(word)
+    return known.id if known else word
+
+
+def _newest(wanted: Filter, path: str) -> Entry | None:
+    return next(records.newest(path, wanted), None)
+
+
+def _unknown(word: str, known: Container | None, path: str) -> CdiRuncError:
+    if known:
+        return CdiRuncError(
+            f"{known.engine} knows the container {known.title}, but there is no audit record of it:"
+            " it asked for no device, or was not made through cdi-runc",
+            cure=f"see which runtime it has: {known.engine} inspect {word}",
+        )
+    return CdiRuncError(
+        f"no audit record of {word!r} in {path}, and no engine here knows such a container",
+        cure="see all records: cdictl audit list",
+    )

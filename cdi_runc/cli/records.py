@@ -1,0 +1,231 @@
+"""The audit file, read from its end: a log of any length answers at once what is new in it.
+
+Rotated parts are read too, compressed or not.  A damaged line is told on standard error and passed
+over.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import re
+import sys
+from fnmatch import fnmatchcase
+
+from cdi_runc import jsonio
+from cdi_runc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import IO, Any
+
+    Entry = dict[str, Any]
+    """One audit record, see audit.schema.json."""
+
+BLOCK = 1 << 20
+NEEDED = frozenset(
+    "id time container bundle engine root requests specs edits conflicts warnings result".split()  # noqa: SIM905
+)
+SHOWN_FAULTS = 3
+PATIENCE = 1000
+"""So many lines in a row must be too old; those of calls at the same time are not in order."""
+_ROTATED = re.compile(r"[.-](\d[\d-]*)(\.gz|\.bz2|\.xz)?")
+_TIME = re.compile(rb'\{"format":\d+,"id":"\w+","time":"([^"]+)"')
+_OPEN: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+class Filter(Record):
+    """Which records are wanted; an empty field asks for nothing."""
+
+    container: str = ""
+    """The beginning of the container's id."""
+    either: str = ""
+    """The beginning of the container's id or of the record's."""
+    device: str = ""
+    """A qualified name, in which ``*`` and ``?`` stand for anything."""
+    vendor: str = ""
+    result: str = ""
+    since: str = ""
+    until: str = ""
+    """Times as records have them."""
+
+    def needles(self) -> list[bytes]:
+        """Return what a line has to contain, so that most need not be parsed."""
+        literal = re.split(r"[*?\[]", self.device, maxsplit=1)[0]
+        vendor = f"{self.vendor}/" if self.vendor else ""
+        words = (self.container, self.either, literal, vendor, self.result)
+        return [jsonio.dumps(word)[1:-1] for word in words if word]
+
+    def fits(self, record: Entry) -> bool:
+        """Tell whether *record* is wanted.
+
+        Raises:
+            ValueError: it is no record.
+
+        """
+        try:
+            devices = {request["device"] for request in record["requests"]}
+            return (
+                record["container"].startswith(self.container)
+                and any(record[key].startswith(self.either) for key in ("container", "id"))
+                and self.result in ("", record["result"])
+                and self.since <= record["time"] <= (self.until or "9")
+                and (not self.device or any(fnmatchcase(one, self.device) for one in devices))
+                and (not self.vendor or any(one.startswith(f"{self.vendor}/") for one in devices))
+            )
+        except (KeyError, TypeError, AttributeError):
+            raise ValueError("it is no audit record") from None
+
+
+class Faults:
+    """The damaged lines of one file, told as they are met."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._count = 0
+
+    def tell(self, offset: int, why: str) -> None:
+        """Tell of the line at *offset*."""
+        self._count += 1
+        if self._count <= SHOWN_FAULTS:
+            place = f"line {_number(self._path, offset)} is damaged: {why}"
+            print(f"cdictl: {self._path}: {place}", file=sys.stderr)
+        elif self._count == SHOWN_FAULTS + 1:
+            print(f"cdictl: {self._path}: and more damaged lines", file=sys.stderr)
+
+    def stop(self, why: str) -> None:
+        """Tell why nothing more of the file can be read."""
+        print(f"cdictl: {self._path}: {why}", file=sys.stderr)
+
+
+def parts(path: str) -> list[str]:
+    """Return the audit file at *path* and its rotated parts, the newest first."""
+    directory, name = os.path.split(path)
+    found = []
+    try:
+        names = os.listdir(directory or ".")
+    except FileNotFoundError:
+        return []
+    for other in names:
+        rotated = _ROTATED.fullmatch(other.removeprefix(name)) if other.startswith(name) else None
+        if other == name:
+            found.append((0, 0, path))
+        elif rotated:
+            number = int(rotated[1].replace("-", ""))
+            # logrotate counts up from 1, or writes the date.
+            order = (1, number) if number < 10_000 else (2, -number)  # noqa: PLR2004
+            found.append((*order, os.path.join(directory, other)))
+    return [path for _, _, path in sorted(found)]
+
+
+def newest(
+    path: str, wanted: Filter | None = None, concerns: Callable[[bytes], bool] | None = None
+) -> Iterator[Entry]:
+    """Yield the records of the audit file at *path* that are *wanted*, the newest first.
+
+    *concerns* tells of a line whether it is worth to be parsed.
+    """
+    wanted = wanted or Filter()
+    needles = wanted.needles()
+    for faults, offset, line in _of_time(path, wanted.since.encode(), wanted.until.encode()):
+        is_whole = line[:1] == b"{" and line[-1:] == b"}"  # a damaged one is told in any case
+        if is_whole and not (
+            all(one in line for one in needles) and (not concerns or concerns(line))
+        ):
+            continue
+        try:
+            record = parsed(line)
+            fits = wanted.fits(record)
+        except ValueError as error:
+            faults.tell(offset, str(error))
+        else:
+            if fits:
+                yield record
+
+
+def _of_time(path: str, since: bytes, until: bytes) -> Iterator[tuple[Faults, int, bytes]]:
+    """Yield the lines that may be of that time, the newest first."""
+    too_old = 0
+    for part in parts(path):
+        faults = Faults(part)
+        for offset, line in _backwards(part, faults):
+            match = _TIME.match(line) if since or until else None
+            if match and match[1] < since:
+                too_old += 1
+                if too_old > PATIENCE:
+                    return
+            elif not (match and until and match[1] > until):
+                too_old = 0
+                yield faults, offset, line
+
+
+def parsed(line: bytes) -> Entry:
+    """Return the record that *line* holds.
+
+    Raises:
+        ValueError: it holds none.
+
+    """
+    try:
+        record = jsonio.loads(line)
+    except ValueError as error:
+        raise ValueError(f"it is not JSON: {error}") from error
+    if not isinstance(record, dict) or not record.keys() >= NEEDED:
+        raise ValueError("it is no audit record")
+    found: Entry = record
+    return found
+
+
+def _backwards(path: str, faults: Faults) -> Iterator[tuple[int, bytes]]:
+    """Yield offset and content of each line that is not empty, the last first."""
+    try:
+        with _opened(path, faults.stop) as file:
+            end, tail = file.seek(0, os.SEEK_END), b""
+            while end:
+                start = max(0, end - BLOCK)
+                file.seek(start)
+                tail = file.read(end - start) + tail
+                first, *lines = tail.split(b"\n")
+                offset = start + len(tail)
+                for line in reversed(lines):
+                    offset -= len(line)
+                    if line:
+                        yield offset, line
+                    offset -= 1
+                end, tail = start, first
+            if tail:
+                yield 0, tail
+    except FileNotFoundError:
+        pass  # rotated meanwhile: its lines are in another part
+    except OSError as error:
+        faults.stop(f"it cannot be read: {error.strerror or error}")
+
+
+def _opened(path: str, report: Callable[[str], None]) -> IO[bytes]:
+    """Open a part for reading at any place; of a compressed one, as much as can be read."""
+    opener = _OPEN.get(os.path.splitext(path)[1])
+    if opener is None:
+        return open(path, "rb")
+    whole = io.BytesIO()
+    with opener(path) as file:
+        try:
+            while block := file.read1():
+                whole.write(block)
+        except (OSError, EOFError, lzma.LZMAError) as error:
+            report(f"its end is damaged: {error}")
+    return whole
+
+
+def _number(path: str, offset: int) -> int:
+    """Return the number of the line at *offset*."""
+    number = 1
+    with _opened(path, lambda _: None) as file:
+        file.seek(0)
+        while offset > 0 and (block := file.read(min(BLOCK, offset))):
+            number += block.count(b"\n")
+            offset -= len(block)
+    return number
