@@ -38,6 +38,7 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
         warnings = _check_overrides(devices, specs, settings)
         steps = plan.build(devices, bundle.config)
         warnings += _check_runtime(steps, runtime, settings)
+        warnings += _check_libraries(steps, bundle, call)
         done = plan.carry_out(steps, bundle.config, dict(settings.conflicts))
         _check_conflicts(done, record, settings)
         record.edits(done)
@@ -109,6 +110,17 @@ def _check_runtime(steps: list[plan.Step], runtime: str, settings: Settings) -> 
             cure="use a runtime that has it, or set unsupported to warn in the configuration",
         )
     return told
+
+
+def _check_libraries(steps: list[plan.Step], bundle: Bundle, call: Invocation) -> list[str]:
+    """Return a warning where shared objects come into an image that cannot load them."""
+    if not any(".so" in getattr(step.edit, "host_path", "") for step in steps):
+        return []
+    from cdi_runc import rootfs
+
+    brought = [step for step in steps if rootfs.is_shared_object(step)]
+    told = rootfs.doubt(brought, bundle.config, call.bundle) if brought else ""
+    return [told] if told else []
 
 
 def _check_conflicts(done: list[plan.Done], record: audit.Record, settings: Settings) -> None:

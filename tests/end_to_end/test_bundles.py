@@ -203,3 +203,21 @@ def test_owner_and_mode_of_the_bundle_stay(runtime, configuration, make_bundle):
     assert before.st_ino != after.st_ino
     assert stat.S_IMODE(after.st_mode) == 0o604
     assert (before.st_uid, before.st_gid) == (after.st_uid, after.st_gid)
+
+
+def test_library_in_an_image_with_musl(runtime, configuration, make_bundle, tmp_path):
+    """Record and engine's log tell of shared objects that come into an image with musl only."""
+    library, log = tmp_path / "libacme.so.1", tmp_path / "log.json"
+    library.touch()
+    mount = {"hostPath": str(library), "containerPath": "/lib/libacme.so.1", "options": ["rbind"]}
+    configuration.spec(("one", {"mounts": [mount]}))
+    bundle = make_bundle("true").request("acme.com/widget=one")
+    (bundle.path / "rootfs/lib").mkdir(exist_ok=True)
+    (bundle.path / "rootfs/lib/ld-musl-x86_64.so.1").touch()
+    options = ("--log", log, "--log-format", "json")
+    finished = runtime(*options, "run", "--bundle", bundle.path, bundle.id)
+    (record,) = configuration.records()
+
+    assert ["the image has musl only" in text for text in record["warnings"]] == [True]
+    assert "the image has musl only" in log.read_text()
+    assert (finished.out, finished.err) == ("", "")
