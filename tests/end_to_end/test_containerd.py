@@ -1,6 +1,7 @@
 """containerd through its own client, ctr."""
 
 from support.devices import probe, seen
+from support.engines import new_name
 
 
 def test_annotation_adds_the_device(ctr, installation, make_node):
@@ -30,3 +31,22 @@ def test_failure_is_in_its_output(ctr, installation):
     assert finished.status != 0
     assert "cdi-runc: " in finished.err
     assert "acme.com/widget=one" in finished.err
+
+
+def test_exec_sees_the_variables(ctr, installation):
+    """``ctr task exec`` sees the device's variables and groups."""
+    ctr.configuration.spec(
+        ("one", {"env": ["ACME=1"], "additionalGids": [4242]}), cdiVersion="0.7.0"
+    )
+    name = new_name()
+    options = ("--detach", "--annotation", "cdi.k8s.io/test=acme.com/widget=one")
+    ctr.run(installation.shim, *options, command=["sleep", "1000"], name=name)
+    try:
+        words = ("sh", "-c", "echo $ACME $(id -G)")
+        said = ctr("task", "exec", "--exec-id", "e1", name, *words).out.strip()
+    finally:
+        ctr("task", "kill", "--signal", "9", name)
+        ctr("task", "delete", "--force", name, check=False)
+        ctr("container", "delete", name, check=False)
+
+    assert said == "1 0 4242"

@@ -122,13 +122,17 @@ class Ctr:
         self.rootfs = rootfs
         self.env = docker.env
 
-    def run(self, shim, *options, command=("true",), check=True):
-        """Run a container to its end, with *shim* as its runtime."""
-        return run(
-            *(need("ctr"), "--address", self.address, "run", "--rm", "--runc-binary", shim),
-            *("--env", "PATH=/bin", *options, "--rootfs", self.rootfs, new_name(), *command),
+    def __call__(self, *words, check=True):
+        """Call ctr."""
+        return run(need("ctr"), "--address", self.address, *words, check=check, env=self.env)
+
+    def run(self, shim, *options, command=("true",), check=True, name=None):
+        """Run a container, to its end unless it is detached, with *shim* as its runtime."""
+        kept = () if name else ("--rm",)
+        return self(
+            *("run", *kept, "--runc-binary", shim, "--env", "PATH=/bin", *options),
+            *("--rootfs", self.rootfs, name or new_name(), *command),
             check=check,
-            env=self.env,
         )
 
 

@@ -233,13 +233,24 @@ def test_spec_level_edits_are_made_once(host):
             lambda c: c["mounts"][2]["source"],
             id="mounts",
         ),
+        pytest.param(
+            "netDevices",
+            [{"hostInterfaceName": "acme0", "name": "eth1"}],
+            lambda c: c["linux"]["netDevices"]["acme0"],
+            id="netDevices",
+        ),
+        pytest.param(
+            "intelRdt", {"closID": "gold"}, lambda c: c["linux"]["intelRdt"], id="intelRdt"
+        ),
     ],
 )
 @pytest.mark.parametrize("policy", ["cdi", "container", "refuse"])
 def test_conflict_is_decided_by_policy(host, key, entries, find, policy):
     """A value of the container's own gives way, stays, or stops the create, as configured."""
     (host.etc / "a.json").write_text(spec(("w0", {key: entries})))
-    before, edited = config(), config()
+    before = config()
+    before["linux"].update(netDevices={"acme0": {"name": "own"}}, intelRdt={"closID": "own"})
+    edited = copy.deepcopy(before)
     wanted = {"": "cdi", key: policy}
     done = host.done(edited, W0, policy=wanted)
     (found,) = conflicts.find(done, wanted)
