@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from cdi_runc.settings import Settings
 
 CHANGES = ("added", "replaced", "removed")
-CHANGES = ("added", "replaced", "removed")
 UNCERTAIN = ("netDevices", "intelRdt")  # what some runtimes drop, see capabilities
 
 

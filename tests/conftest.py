@@ -12,6 +12,11 @@ from support.engines import Ctr, Dockerd, Podman
 from support.installations import install
 
 
+def pytest_addoption(parser):
+    """Add the option that runs the hardening suites whole."""
+    parser.addoption("--full", action="store_true", help="run the hardening suites whole")
+
+
 @pytest.fixture(scope="session")
 def installation(tmp_path_factory):
     """Install cdi-runc once, under a prefix of its own."""
