@@ -240,9 +240,12 @@ configure_docker() {
             return
         fi
         if [ -n "$set_default" ]; then
-            say "As the default runtime: any image that sets CDI_DEVICES now asks for devices." \
-                "Where images are not trusted, leave it out of requests.environment in" \
-                "/etc/cdi-runc/config.yaml."
+            say "As the default runtime: from now on any image that sets CDI_DEVICES (ENV) gets the" \
+                "devices that it names, on every container of this Docker. Where images are not" \
+                "trusted, narrow it in /etc/cdi-runc/config.yaml: let variables be ignored, and ask" \
+                "with mounts, which no image can forge:"
+            say "    requests: {mounts: /var/run/cdi-runc/devices}"
+            say "    policy: [{source: mount, do: allow}, {do: ignore}]"
         fi
         "$bin/cdictl" configure docker --runtime-path "$bin/cdi-runc" \
             ${docker_config:+--config-file "$docker_config"} ${set_default:+--set-default} ||

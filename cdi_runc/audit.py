@@ -71,7 +71,7 @@ class Record:
                 "source": request.source,
                 "key": request.key,
                 "value": request.value,
-                "decision": "allow",
+                "decision": request.decision,
             }
             for request in requests
         ]
@@ -178,14 +178,14 @@ def _time(ns: int) -> str:
 
 def engine(config: Config, root: str) -> str:
     """Return which engine calls (as observed: Docker 20.10 and 28, containerd 1.6, Podman 4.3)."""
+    if "/runtime-runc/" in root:  # the engine's own word comes before annotations
+        return "docker"
+    if "/containerd/runc/" in root:
+        return "containerd"
     annotations = config.get("annotations")
     keys = annotations if type(annotations) is dict else {}
     if keys.get("io.container.manager") == "libpod":
         return "podman"
     if any(key.startswith("io.kubernetes.cri-o.") for key in keys):
         return "cri-o"
-    if "/runtime-runc/" in root:
-        return "docker"
-    if "/containerd/runc/" in root:
-        return "containerd"
     return ""

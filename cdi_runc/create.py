@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from cdi_runc import audit, errors, jsonio, plan, registry, requests
+from cdi_runc import audit, errors, jsonio, plan, requests
 from cdi_runc.bundle import Bundle, describe
 from cdi_runc.edits import Doubt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from cdi_runc.edits import Config
     from cdi_runc.invocation import Invocation
-    from cdi_runc.registry import Device
+    from cdi_runc.registry import Device, Registry
     from cdi_runc.settings import Settings
 
 CHANGES = ("added", "replaced", "removed")
@@ -28,14 +29,15 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
     record.content["runtime"] = runtime
     record.engine(bundle.config, call)
     try:
-        wanted = _read_requests(bundle, settings)
+        wanted = _read_requests(bundle, settings, record)
         if not wanted:
             return
         record.requests(wanted)
-        devices, specs = registry.resolve(requests.devices(wanted), settings)
+        warnings = _check_policy(wanted, settings)
+        devices, specs, steps = _find(wanted, bundle.config, settings, warnings)
         record.devices(devices)
-        warnings = _check_overrides(devices, specs, settings)
-        steps = plan.build(devices, bundle.config)
+        warnings += _check_overrides(devices, specs, settings)
+        _check_hooks(steps, settings)
         warnings += _check_runtime(steps, runtime, settings)
         warnings += _check_libraries(steps, bundle, call)
         done = plan.carry_out(steps, bundle.config, dict(settings.conflicts))
@@ -68,9 +70,11 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
         raise
 
 
-def _read_requests(bundle: Bundle, settings: Settings) -> list[requests.Request]:
+def _read_requests(
+    bundle: Bundle, settings: Settings, record: audit.Record
+) -> list[requests.Request]:
     try:
-        wanted = requests.read(bundle.config, settings)
+        wanted = requests.read(bundle.config, settings, record.content["engine"])
     except errors.BadRequest:
         if settings.broken:
             raise errors.BadConfiguration(settings.broken) from None
@@ -80,9 +84,41 @@ def _read_requests(bundle: Bundle, settings: Settings) -> list[requests.Request]
     return wanted
 
 
-def _check_overrides(
-    devices: list[Device], specs: registry.Registry, settings: Settings
-) -> list[str]:
+def _check_policy(wanted: list[requests.Request], settings: Settings) -> list[str]:
+    """Return a warning for each request that the policy ignores."""
+    if not settings.policy:
+        return []
+    from cdi_runc import policy
+
+    return policy.check(wanted)
+
+
+def _find(
+    wanted: list[requests.Request], config: Config, settings: Settings, warnings: list[str]
+) -> tuple[list[Device], Registry, list[plan.Step]]:
+    """Return the devices that are granted, and their steps; add what was left out to *warnings*."""
+    try:
+        return plan.find(requests.devices(wanted), config, settings)
+    except errors.CdiRuncError:
+        if not (settings.wait or settings.policy):
+            raise
+    from cdi_runc import patience
+
+    return patience.find(wanted, config, settings, warnings)
+
+
+def _check_hooks(steps: list[plan.Step], settings: Settings) -> None:
+    """Refuse hooks that set the dynamic loader's variables, unless the configuration lets them."""
+    for step in steps:
+        if step.key == "hooks":
+            for entry in step.edit.entry()["env"]:
+                if entry[:3] == "LD_":
+                    from cdi_runc import policy
+
+                    policy.check_hook(step, settings.hook_loader_env)
+
+
+def _check_overrides(devices: list[Device], specs: Registry, settings: Settings) -> list[str]:
     """Return a warning for each device that a broken file may have been meant to override."""
     told = [
         f"{path}, which would override {device.name} of {device.path}, is refused: {why}"

@@ -41,6 +41,12 @@ class BadRequest(CdiRuncError):
     cure = "write a device as vendor.com/class=name; cdictl devices lists what this host has"
 
 
+class Refused(CdiRuncError):
+    """The policy refuses a request."""
+
+    cure = "ask for another device, or change the configuration (key: policy)"
+
+
 class UnknownDevice(CdiRuncError):
     """A request for a device that no usable spec file defines."""
 

@@ -19,7 +19,21 @@ GLOBAL_VALUES = frozenset(
 )
 GLOBAL_ALONE = ("debug", "systemd-cgroup")
 COMMAND_VALUES = frozenset(
-    ("bundle", "config", "console-socket", "pidfd-socket", "pid-file", "preserve-fds")
+    [
+        "bundle",
+        "config",
+        "console-socket",
+        "pidfd-socket",
+        "pid-file",
+        "preserve-fds",
+        # of restore alone
+        "image-path",
+        "work-path",
+        "manage-cgroups-mode",
+        "empty-ns",
+        "lsm-profile",
+        "lsm-mount-context",
+    ]
 )
 EXEC_VALUES = frozenset(
     [
@@ -68,7 +82,7 @@ COMMANDS = frozenset(
         "update",
     ]
 )
-EDITED = frozenset(("create", "run"))
+EDITED = frozenset(("create", "run", "restore"))
 
 
 class Invocation(Record):

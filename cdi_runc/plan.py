@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdi_runc import edits, errors
+from cdi_runc import edits, errors, registry
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from cdi_runc.edits import Config, Edit, Effect
-    from cdi_runc.registry import Device
+    from cdi_runc.registry import Device, Registry
+    from cdi_runc.settings import Settings
 
     Problem = tuple[Device, str, str]
     """A device, the pointer of an edit, and what keeps it from working."""
@@ -32,6 +33,20 @@ class Step(Record):
     """Where in the spec file the edit stands."""
     note: str = ""
     """What settling changed, for the audit record."""
+
+
+def find(
+    names: Sequence[str], config: Config, settings: Settings
+) -> tuple[list[Device], Registry, list[Step]]:
+    """Return the devices of the qualified *names*, the registry, and the devices' steps.
+
+    Raises:
+        UnknownDevice: one or more cannot be resolved.
+        Unusable: the host lacks what edits need.
+
+    """
+    devices, specs = registry.resolve(names, settings)
+    return devices, specs, build(devices, config)
 
 
 def build(devices: Sequence[Device], config: Config, *, preflight: bool = True) -> list[Step]:

@@ -1,7 +1,8 @@
 """config.json -> the devices asked for, and by what (C3).
 
 Not trusted: an image's ENV looks like a user's, and Podman copies an image's annotations into
-config.json.  Only a mount's source and the configured prefix cannot be forged by an image.
+config.json.  Only a mount's source and the configured prefix cannot be forged by an image.  What
+is asked for is granted, or not, by :mod:`cdi_runc.policy`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    Mention = tuple[str, str, str, str]
+    """The fields of a request that stand in config.json."""
+
     from cdi_runc.settings import Settings
 
 
@@ -23,30 +27,52 @@ class Request(Record):
     device: str
     """The qualified name."""
     source: str
-    """``annotation``, ``environment``, ``mount`` or ``command`` (cdictl's --device)."""
+    """``annotation``, ``environment``, ``mount`` or ``default`` (what every container gets)."""
     key: str
-    """The annotation's key, the variable's name or the mount's destination."""
+    """The annotation's key, the variable's name, the mount's destination, the configuration's."""
     value: str
     """The value as it was written there."""
+    decision: str = "allow"
+    """``allow``, ``optional``, ``ignore`` or ``refuse``, see :mod:`cdi_runc.policy`."""
 
 
-def read(config: dict[str, Any], settings: Settings) -> list[Request]:
+def read(config: dict[str, Any], settings: Settings, engine: str = "") -> list[Request]:
     """Return every mention of a device in *config*: annotations, environment, mounts, in order.
 
+    Those that every container gets come last.  *engine* is who calls, for the policy.
+
     Raises:
-        BadRequest: one of them cannot be understood.
+        BadRequest: one that is not ignored cannot be understood.
 
     """
-    return [
+    mentions: list[Mention] = [
         *_from_annotations(_section(config, "annotations"), settings.annotations),
         *_from_environment(_section(config, "process").get("env"), settings.environment),
         *(_from_mounts(config.get("mounts"), settings.mounts) if settings.mounts else ()),
+        *((name, "default", "requests.default", name) for name in settings.default),
     ]
+    if settings.policy:
+        from cdi_runc import policy
+
+        requests = [
+            Request(*one, policy.decide(settings.policy, one[0], one[1], engine))
+            for one in mentions
+        ]
+    else:
+        requests = [Request(*mention) for mention in mentions]
+    for request in requests:
+        if request.decision != "ignore" and (why := names.fault(request.device)):
+            raise _misunderstood(request, why)
+    return requests
 
 
 def devices(requests: list[Request]) -> list[str]:
-    """Return the devices asked for, each once, the first mention's place kept."""
-    return list(dict.fromkeys(request.device for request in requests))
+    """Return the devices asked for and granted, each once, the first mention's place kept."""
+    return list(
+        dict.fromkeys(
+            request.device for request in requests if request.decision in ("allow", "optional")
+        )
+    )
 
 
 def _section(config: dict[str, Any], key: str) -> dict[str, Any]:
@@ -54,20 +80,19 @@ def _section(config: dict[str, Any], key: str) -> dict[str, Any]:
     return section if type(section) is dict else {}
 
 
-def _from_annotations(annotations: dict[str, Any], prefixes: tuple[str, ...]) -> Iterator[Request]:
+def _from_annotations(annotations: dict[str, Any], prefixes: tuple[str, ...]) -> Iterator[Mention]:
     for key in sorted(annotations):
         if key.startswith(prefixes):
             value = annotations[key]
             if type(value) is not str:
                 raise errors.BadRequest(f"annotation {key!r} is not text")
             for name in value.split(","):
-                _check(name, f"annotation {key}={value!r}")
-                yield Request(name, "annotation", key, value)
+                yield name, "annotation", key, value
 
 
 def _from_environment(
     env: object, variables: tuple[tuple[str, str, tuple[str, ...]], ...]
-) -> Iterator[Request]:
+) -> Iterator[Mention]:
     if type(env) is not list:
         return
     for variable, kind, none in variables:
@@ -79,11 +104,10 @@ def _from_environment(
             continue
         for name in value.split(","):
             qualified = f"{kind}={name}" if kind and "=" not in name else name
-            _check(qualified, f"environment variable {variable}={value!r}")
-            yield Request(qualified, "environment", variable, value)
+            yield qualified, "environment", variable, value
 
 
-def _from_mounts(mounts: object, prefix: str) -> Iterator[Request]:
+def _from_mounts(mounts: object, prefix: str) -> Iterator[Mention]:
     if type(mounts) is not list:
         return
     for mount in mounts:
@@ -93,14 +117,16 @@ def _from_mounts(mounts: object, prefix: str) -> Iterator[Request]:
         if type(destination) is str and paths.clean(destination).startswith(f"{prefix}/"):
             value = paths.clean(destination)[len(prefix) + 1 :]
             kind, _, name = value.rpartition("/")
-            _check(f"{kind}={name}", f"mount at {destination!r}")
-            yield Request(f"{kind}={name}", "mount", destination, value)
+            yield f"{kind}={name}", "mount", destination, value
 
 
-def _check(name: str, place: str) -> None:
-    wrong = names.fault(name)
-    if wrong is None:
-        return
+def _misunderstood(request: Request, why: str) -> errors.BadRequest:
+    place = {
+        "annotation": f"annotation {request.key}={request.value!r}",
+        "environment": f"environment variable {request.key}={request.value!r}",
+        "mount": f"mount at {request.key!r}",
+    }.get(request.source, request.key)
+    name = request.device
     if name != name.strip() and names.fault(name.strip()) is None:
-        wrong = "blanks around a name are not stripped"
-    raise errors.BadRequest(f"{place} asks for {name!r}, which names no CDI device: {wrong}")
+        why = "blanks around a name are not stripped"
+    return errors.BadRequest(f"{place} asks for {name!r}, which names no CDI device: {why}")

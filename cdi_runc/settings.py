@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from cdi_runc.policy import Rule
+
     Signature = tuple[int, int, int, int, int]
 
 
@@ -38,6 +40,14 @@ class Settings(Record):
     )
     """Variable, kind for unqualified names, words that mean no device."""
     mounts: str = ""
+    default: tuple[str, ...] = ()
+    policy: tuple[Rule, ...] = ()
+    hook_loader_env: tuple[str, ...] = ()
+    """Patterns of the devices whose hooks may set ``LD_*``."""
+    restores: bool = False
+    """Whether a restore is edited as a create is."""
+    wait: int = 0
+    """Seconds to wait for devices that are not there yet."""
     broken_override: str = "warn"
     conflicts: tuple[tuple[str, str], ...] = (("", "cdi"),)
     """For each kind of edit, and the empty text for all others: cdi, container or refuse."""

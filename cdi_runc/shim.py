@@ -28,7 +28,7 @@ def main(argv: Sequence[str]) -> NoReturn:
     try:
         found = settings.current()
         path = runtime.find(found.runtime, launcher)
-        if call.command in invocation.EDITED:
+        if call.command in invocation.EDITED and (call.command != "restore" or found.restores):
             from cdi_runc import create
 
             create.prepare(call, found, path)

@@ -76,6 +76,8 @@ def _keep(path: str, found: Settings, status: posix.stat_result) -> None:
 def patterns(found: Settings) -> bytes:
     """Return what the launcher reads: the runtimes, then the texts that grep searches for."""
     lines = [f"#runtime={word}" for word in found.runtime]
+    lines += ["#restore=edit"] if found.restores else []
+    lines += ["{"] if found.default else []  # stands in every config.json
     lines += [f'"{prefix}' for prefix in found.annotations]
     lines += [f'"{variable}=' for variable, _, _ in found.environment]
     lines += ['"/dev/null"'] if found.mounts else []  # the source of every mount that asks

@@ -11,6 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from cdi_runc.policy import Rule
+
 SIZE_LIMIT = 1 << 20
 
 
@@ -91,6 +93,11 @@ def _settings(value: dict[str, Any]) -> settings.Settings:
         "annotations": _tuple(requests.get("annotations")),
         "environment": _environment(requests.get("environment")),
         "mounts": (requests.get("mounts") or "").rstrip("/") or None,
+        "default": _tuple(requests.get("default")),
+        "policy": _tuple([_rule(rule) for rule in value.get("policy") or ()]),
+        "hook_loader_env": _patterns(value.get("hook_loader_env")),
+        "restores": value.get("restore") == "edit",
+        "wait": value.get("wait"),
         "conflicts": _conflicts(value.get("conflicts")),
         "exec": value.get("exec"),
         "broken_override": value.get("broken_override"),
@@ -107,8 +114,28 @@ def _settings(value: dict[str, Any]) -> settings.Settings:
     return found
 
 
-def _tuple(value: list[str] | None) -> tuple[str, ...] | None:
+def _tuple(value: list[Any] | None) -> tuple[Any, ...] | None:
     return None if value is None else tuple(value)
+
+
+def _rule(rule: dict[str, Any]) -> Rule:
+    return (
+        _words(rule.get("source")),
+        _patterns(rule.get("devices")),
+        _words(rule.get("engine")),
+        rule["do"],
+    )
+
+
+def _words(value: str | list[str] | None) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value or ())
+
+
+def _patterns(value: str | list[str] | None) -> tuple[str, ...]:
+    """Return patterns of qualified names; one that names a kind alone means all its devices."""
+    return tuple(
+        word if "=" in word or word.endswith("*") else f"{word}=*" for word in _words(value)
+    )
 
 
 def _conflicts(value: str | dict[str, str] | None) -> tuple[tuple[str, str], ...] | None:

@@ -1,7 +1,8 @@
 """What a configuration that cannot be used may have meant: a guess that misses no request.
 
 A container that asks for nothing must start; one that asks must not start without its devices.
-So every word of the broken file counts as a variable or an annotation's prefix.
+So every word of the broken file counts as a variable or an annotation's prefix.  Devices that every
+container gets are not guessed: no container asked for them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def guess(path: str, why: str) -> Settings:
     except OSError:
         text = ""
     text = re.sub(r"#.*", "", text)
-    words = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text))
+    words = set(re.findall(r"[A-Za-z_][A-Za-z0-9_.-]*", text))
     prefixes = set(re.findall(r"[A-Za-z0-9._-][A-Za-z0-9._/-]*/", text))
     known = {variable for variable, _, _ in base.environment}
     mounts = re.search(r"mounts:\s*[\"']?(/[A-Za-z0-9._/-]+)", text)
@@ -35,6 +36,7 @@ def guess(path: str, why: str) -> Settings:
             *((word, "unknown.unknown/unknown", ("",)) for word in sorted(words - known)),
         ),
         mounts=mounts[1].rstrip("/") if mounts else "",
+        restores=bool(re.search(r"restore.*edit", text)),
         broken=why,
     )
     return found

@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 
-from cdi_runc import paths
+from cdi_runc import paths, policy
 from cdi_runc.doctor import Finding, installation
 from cdi_runc.engines import NAME, daemon_json, docker_api, dockerd
 from cdi_runc.record import Record
@@ -30,6 +30,9 @@ OTHERS = (
     ("containerd", "/etc/containerd/config.toml", "/etc/containerd/conf.d/*.toml"),
     ("CRI-O", "/etc/crio/crio.conf", "/etc/crio/crio.conf.d/*"),
 )
+_NAMES = {"Podman": "podman", "containerd": "containerd", "CRI-O": "cri-o"}
+ANY = "vendor.example/class=any"
+"""Stands for a device of which the policy says nothing in particular."""
 PATH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
 _PROGRAM = re.compile(
     r"""^[ \t]*["']?([\w.-]+)["']?[ \t]*=.*?["'](/[^"']*/cdi-runc)["']""", re.MULTILINE
@@ -307,17 +310,18 @@ def default_runtime(
         if _DEFAULT.search(_text(path))
     ]
     variables = [variable for variable, _, _ in settings.environment]
-    policy = getattr(settings, "policy", None)
-    if not variables or policy:
-        return
     for engine, place in places:
+        caller = "docker" if engine not in _NAMES else _NAMES[engine]
+        decision = policy.decide(settings.policy, ANY, "environment", caller)
+        if not variables or decision in ("ignore", "refuse"):
+            continue
         yield Finding(
             "warning",
             f"cdi-runc is the default runtime of {engine} ({place}), and containers may ask for"
             f" devices in {' and '.join(variables)}",
             "An image can set a variable as well as you can (ENV): whoever can run an image of"
             " their own gets any device of this host.",
-            f"$EDITOR {paths.config()[0]}  # requests: {{environment: {{}}}}, or a policy",
+            f"$EDITOR {paths.config()[0]}  # policy: [{{source: environment, do: ignore}}]",
         )
 
 

@@ -15,6 +15,7 @@ MODULES = sorted(str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py"
 FLOW = (
     *("record", "errors", "digest", "files", "paths", "jsonio", "names"),
     *("invocation", "settings", "log", "bundle", "requests", "registry", "edits", "plan"),
+    *("policy", "patience"),
     *("conflicts", "audit", "exec_process", "report", "capabilities", "rootfs", "runtime"),
     *("create", "shim"),
     *("specs", "config", "engines", "cli", "doctor"),

@@ -36,7 +36,12 @@ def test_readme_shows_every_key_with_its_default(tmp_path):
         pytest.param("runtime: [", "line 1: not YAML", id="yaml"),
         pytest.param("[]", "line 1: [] is not of type 'object'", id="list"),
         pytest.param("requests: {annotations: [cdi]}", "does not match", id="prefix-without-slash"),
-        pytest.param("requests: {environment: {A-B: {}}}", "'A-B' does not match", id="variable"),
+        pytest.param("requests: {environment: {A=B: {}}}", "'A=B' does not match", id="variable"),
+        pytest.param("policy: [{source: image, do: ignore}]", "line 1", id="source"),
+        pytest.param("policy: [{source: mount}]", "'do' is a required property", id="no-decision"),
+        pytest.param("policy: [{devices: 'a b', do: ignore}]", "line 1", id="pattern"),
+        pytest.param("requests: {default: [gpu]}", "'gpu' does not match", id="default"),
+        pytest.param("wait: forever", "'forever' is not of type 'integer'", id="wait"),
     ],
 )
 def test_fault_is_named_with_its_line(tmp_path, text, words):

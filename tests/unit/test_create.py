@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import threading
 
 import jsonschema
 import pytest
@@ -11,7 +12,14 @@ from support.installations import ROOT
 from support.samples import EDITS, config, spec
 
 from cdi_runc import create, invocation
-from cdi_runc.errors import AuditRefused, BadBundle, CdiRuncError, Conflicting, UnknownDevice
+from cdi_runc.errors import (
+    AuditRefused,
+    BadBundle,
+    CdiRuncError,
+    Conflicting,
+    Refused,
+    UnknownDevice,
+)
 
 W0 = "acme.example/widget=w0"
 SCHEMA = json.loads((ROOT / "cdi_runc/audit.schema.json").read_bytes())
@@ -339,3 +347,89 @@ def test_read_only_bundle_is_named(made):
     (record,) = made.records()
 
     assert "failed" == record["result"]
+
+
+IGNORES = ((("annotation",), (), (), "ignore"),)
+OPTIONAL = (((), (), (), "optional"),)
+
+
+def test_ignored_request_is_told_once_and_changes_nothing(made, tmp_path):
+    """What the policy ignores stands in the record and in the engine's log; the file stays."""
+    made.write(("w0", {"env": ["A=1"]}))
+    before = made.path.stat()
+    made(policy=IGNORES)
+    (record,) = made.records()
+
+    assert before == made.path.stat()
+    assert ("unchanged", "ignore") == (record["result"], record["requests"][0]["decision"])
+    assert 1 == (tmp_path / "engine").read_text().count(f"the policy ignores device {W0}")
+    (told,) = record["warnings"]
+    assert told.endswith("asked for by annotation cdi.k8s.io/x: the container starts without it")
+
+
+def test_refused_request_is_recorded(made):
+    """What the policy refuses keeps the container from starting, and the record says so."""
+    made.write(("w0", {"env": ["A=1"]}))
+    with pytest.raises(Refused):
+        made(policy=(((), (), (), "refuse"),))
+    (record,) = made.records()
+
+    assert ("failed", "refuse") == (record["result"], record["requests"][0]["decision"])
+
+
+@pytest.mark.parametrize(
+    ("value", "edits"),
+    [
+        pytest.param("acme.example/widget=w9", {}, id="unknown"),
+        pytest.param(
+            "acme.example/widget=w1",
+            {"env": ["B=1"], "mounts": [{"hostPath": "/no/such", "containerPath": "/x"}]},
+            id="unusable",
+        ),
+    ],
+)
+def test_optional_device_is_left_out_and_told(made, tmp_path, value, edits):
+    """Of an optional device that this host cannot give nothing is done; others are given."""
+    made.write(("w0", {"env": ["A=1"]}), ("w1", edits or {"env": ["C=1"]}), value=f"{value},{W0}")
+    env = made(policy=OPTIONAL)["process"]["env"]
+    (record,) = made.records()
+
+    assert "A=1" in env
+    assert not {"B=1", "C=1"} & {*env}
+    assert f"{value} is optional, and left out: " in record["warnings"][0]
+    assert "optional, and left out" in (tmp_path / "engine").read_text()
+
+
+def test_needed_device_is_not_optional_because_another_is(made):
+    """A rule that makes one device optional spares no other."""
+    made.write(("w0", {"env": ["A=1"]}), value=f"acme.example/widget=w9,{W0}")
+    with pytest.raises(UnknownDevice, match="w9"):
+        made(policy=(((), (W0,), (), "optional"),))
+
+
+def test_waits_for_a_device_where_told(made):
+    """With ``wait``, a create takes a device that appears in time, and fails after it."""
+    made.write(("w1", {"env": ["B=1"]}))
+    with pytest.raises(UnknownDevice):
+        made(wait=1)
+
+    def appear():
+        (made.host.etc / "a.json").write_text(spec(("w0", {"env": ["A=1"]})))
+
+    timer = threading.Timer(0.3, appear)
+    timer.start()
+    env = made(wait=60)["process"]["env"]
+    timer.join()
+    assert "A=1" in env
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT"])
+def test_hook_that_sets_the_loaders_variables_needs_leave(made, name):
+    """A hook with ``LD_*`` is refused with device and file, unless the configuration lets it."""
+    hook = {**EDITS["hooks"][0], "env": ["PATH=/bin", f"{name}=/tmp/x.so"]}
+    made.write(("w0", {"hooks": [hook]}))
+    with pytest.raises(Refused, match=rf"{W0} has a hook .*a\.json.*hook_loader_env"):
+        made(hook_loader_env=("other.example/*",))
+    made(hook_loader_env=("acme.example/widget=*",))
+
+    assert ["failed", "edited"] == [record["result"] for record in made.records()]

@@ -173,7 +173,7 @@ def test_argv_decides(launcher, shell, locale, words, command, id_, reads, by):
     make_bundles(top, reads, ASKS_NOT, ASKS)
     without = launcher.started(*words, shell=shell, locale=locale)
 
-    if command in invocation.EDITED:
+    if command in invocation.EDITED and command != "restore":
         assert launcher.for_python(*words) == with_request
     else:
         assert ["runc", *words] == with_request
@@ -260,6 +260,51 @@ def test_configured_requests_are_found(launcher, config, bundle, text, asks):
     started = launcher.started("create", "c1", CDI_RUNC_CONFIG=str(config))
 
     assert (launcher.for_python("create", "c1") if asks else ["runc", "create", "c1"]) == started
+
+
+@every_shell
+@pytest.mark.parametrize(
+    ("text", "asks", "by_python"),
+    [
+        pytest.param("{restore: edit}", ASKS, True, id="edited"),
+        pytest.param("{restore: edit}", ASKS_NOT, False, id="nothing-asked"),
+        pytest.param("{restore: pass}", ASKS, False, id="passed-through"),
+        pytest.param("{runtime: runc}", ASKS, False, id="by-default"),
+    ],
+)
+def test_restore_is_edited_where_the_configuration_says_so(
+    launcher, config, shell, locale, text, asks, by_python
+):
+    """A restore is passed through, unless the configuration wants it edited and it asks."""
+    compiled(config, text)
+    (launcher.top / "work/b").mkdir()
+    (launcher.top / "work/b/config.json").write_text(asks)
+    words = ["restore", "--image-path", "create", "--work-path", "w", "--bundle", "b", "c1"]
+    started = launcher.started(*words, shell=shell, locale=locale, CDI_RUNC_CONFIG=str(config))
+
+    assert started == (launcher.for_python(*words) if by_python else ["runc", *words])
+
+
+@every_shell
+def test_restore_with_a_configuration_that_cannot_be_compiled(launcher, config, shell, locale):
+    """Without an interpreter, a configuration that may want restores edited misses none."""
+    config.write_text("restore: edit")
+    (launcher.top / "work/config.json").write_text(ASKS)
+    done = launcher.run(
+        "restore", "c1", shell=shell, locale=locale, python="", CDI_RUNC_CONFIG=str(config)
+    )
+
+    assert 1 == done.returncode
+    assert b"the interpreter" in done.stderr
+
+
+def test_default_devices_start_python_for_every_container(launcher, config, bundle):
+    """Where every container gets a device, no config.json is passed by."""
+    compiled(config, "requests: {default: [acme.com/widget=w0]}")
+    bundle("{}")
+    words = ["create", "c1"]
+
+    assert launcher.for_python(*words) == launcher.started(*words, CDI_RUNC_CONFIG=str(config))
 
 
 @every_shell
