@@ -311,7 +311,7 @@ def default_runtime(
     ]
     variables = [variable for variable, _, _ in settings.environment]
     for engine, place in places:
-        caller = "docker" if engine not in _NAMES else _NAMES[engine]
+        caller = _NAMES.get(engine, "docker")
         decision = policy.decide(settings.policy, ANY, "environment", caller)
         if not variables or decision in ("ignore", "refuse"):
             continue

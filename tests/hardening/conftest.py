@@ -44,17 +44,16 @@ class Tally:
 
 def pytest_configure(config):
     """Begin with no attempt at all."""
-    config.stash[TALLIES] = []
+    config.stash[TALLIES] = {}
 
 
 @pytest.fixture
 def start_tally(request):
-    """Return a function that begins a tally, of a suite and a few words on what is attempted."""
+    """Return a function that gives the tally of a suite and a few words on what is attempted."""
 
     def start(suite, what):
-        tally = Tally(suite, what)
-        request.config.stash[TALLIES].append(tally)
-        return tally
+        tallies = request.config.stash[TALLIES]
+        return tallies.setdefault((suite, what), Tally(suite, what))
 
     return start
 
@@ -70,7 +69,7 @@ def pytest_terminal_summary(terminalreporter, config):
     tallies = config.stash[TALLIES]
     if not tallies:
         return
-    rows = [HEADS, *(tally.row() for tally in sorted(tallies, key=lambda one: one.suite))]
+    rows = [HEADS, *(tallies[key].row() for key in sorted(tallies))]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADS) - 1)]
     terminalreporter.section("hardening: attempted, survived, lost")
     for row in rows:
