@@ -26,10 +26,10 @@ class Dockerd:
     """A Docker daemon with its own configuration, data and socket.
 
     The runtimes that it calls see *configuration*, which each test writes anew.  *prefix* is put
-    before the daemon's command line.
+    before the daemon's command line, and *settings* go into its daemon.json.
     """
 
-    def __init__(self, configuration, runtimes, default="runc", prefix=()):
+    def __init__(self, configuration, runtimes, default="runc", prefix=(), **settings):
         self.configuration = configuration
         # Short, since a socket's path may not be long.
         self.directory = Path(tempfile.mkdtemp(prefix="cdi-runc-dockerd-", dir="/tmp"))
@@ -38,7 +38,7 @@ class Dockerd:
         self.log = self.directory / "docker.log"
         self.exec_root = self.directory / "exec"
         self.containerd = self.exec_root / "containerd/containerd.sock"
-        settings = {
+        content = {
             "bridge": "none",
             "iptables": False,
             "ip6tables": False,
@@ -49,9 +49,10 @@ class Dockerd:
             "runtimes": {name: {"path": str(path)} for name, path in runtimes.items()},
             "default-runtime": default,
             "features": {"buildkit": False},
+            **settings,
         }
         config = self.directory / "daemon.json"
-        config.write_text(json.dumps(settings))
+        config.write_text(json.dumps(content))
         self.env = environment(**configuration.env)
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(

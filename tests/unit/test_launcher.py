@@ -298,13 +298,22 @@ def test_restore_with_a_configuration_that_cannot_be_compiled(launcher, config, 
     assert b"the interpreter" in done.stderr
 
 
-def test_default_devices_start_python_for_every_container(launcher, config, bundle):
+@every_shell
+@pytest.mark.parametrize("young", [False, True])
+def test_default_devices_start_python_for_every_container(
+    launcher, config, bundle, shell, locale, young
+):
     """Where every container gets a device, no config.json is passed by."""
     compiled(config, "requests: {default: [acme.com/widget=w0]}")
+    if young:
+        config.touch()
     bundle("{}")
     words = ["create", "c1"]
+    started = launcher.started(*words, shell=shell, locale=locale, CDI_RUNC_CONFIG=str(config))
 
-    assert launcher.for_python(*words) == launcher.started(*words, CDI_RUNC_CONFIG=str(config))
+    if young:  # the witness does not compile, so the first call of it is not seen
+        started = started[-len(launcher.for_python(*words)) :]
+    assert launcher.for_python(*words) == started
 
 
 @every_shell
