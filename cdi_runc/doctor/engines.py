@@ -10,6 +10,7 @@ import shutil
 from cdi_runc import paths, policy
 from cdi_runc.doctor import Finding, installation
 from cdi_runc.engines import NAME, daemon_json, docker_api, dockerd
+from cdi_runc.engines.config_file import BadConfigFile, ConfigFile
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -125,8 +126,8 @@ def _asked(config: str, daemon: dockerd.Daemon | None, get: Callable[[str, str],
     fault = host = silence = ""
     info: dict[str, Any] = {}
     try:
-        values = daemon_json.read(daemon_json.DaemonFile.load(config).text)
-    except daemon_json.BadDaemonJson as error:
+        values = daemon_json.read(ConfigFile.load(config).text)
+    except BadConfigFile as error:
         fault = error.message
     if daemon:
         host = dockerd.Client(daemon, values).host

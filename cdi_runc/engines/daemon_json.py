@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 
-from cdi_runc import files
-from cdi_runc.errors import CdiRuncError
+from cdi_runc.engines.config_file import BadConfigFile, ConfigFile
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -17,79 +15,13 @@ if TYPE_CHECKING:
 
     Key = tuple[str | int, ...]
 
-LIMIT = 1 << 20
-BACKUP = ".before-cdi-runc"
 STOCK = "runc"
 _BOM = "\ufeff"
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
 
 
-class BadDaemonJson(CdiRuncError):
+class BadDaemonJson(BadConfigFile):
     """A daemon.json that is not ours to change: we cannot read it without a doubt."""
-
-
-class DaemonFile(Record):
-    """A daemon.json as it lies on disk."""
-
-    named: str
-    path: str
-    """*named* with links followed: what is replaced."""
-    text: str | None
-    """None where there is no file."""
-    status: os.stat_result | None
-
-    @classmethod
-    def load(cls, named: str) -> DaemonFile:
-        """Read the file."""
-        path = os.path.realpath(named)
-        try:
-            data, status = files.read(path, LIMIT)
-            return cls(named, path, data.decode(), status)
-        except FileNotFoundError:
-            return cls(named, path, None, None)
-        except UnicodeDecodeError:
-            reason = "it is not UTF-8"
-        except ValueError as error:
-            reason = str(error)
-        except OSError as error:
-            reason = str(error.strerror)
-        raise BadDaemonJson(reason)
-
-    @property
-    def backup(self) -> str:
-        """The one backup: the file as it was before we came."""
-        return self.path + BACKUP
-
-    def write(self, text: str | None) -> None:
-        """Put *text* in the file's place by rename; None removes it."""
-        if text is not None:
-            if not os.path.islink(self.named):
-                os.makedirs(os.path.dirname(self.path), exist_ok=True)
-            files.replace(self.path, text.encode(), self.status)
-            if self.status is None:
-                os.chmod(self.path, 0o644)
-        elif os.path.exists(self.path):
-            os.unlink(self.path)
-
-    def back_up(self, name: str) -> bool:
-        """Make the backup, unless the file has our entry and an older backup has not."""
-        if self.text is None:
-            return False
-        if os.path.exists(self.backup) and name in read(self.text).get("runtimes", {}):
-            return False
-        files.replace(self.backup, self.text.encode(), self.status)
-        return True
-
-    def drop_backup(self, text: str | None) -> bool:
-        """Remove the backup if *text* is what it says, and tell whether."""
-        try:
-            with open(self.backup, "rb") as backup:
-                if text is None or backup.read() != text.encode():
-                    return False
-        except FileNotFoundError:
-            return False
-        os.unlink(self.backup)
-        return True
 
 
 def added(text: str | None, name: str, path: str, set_default: bool) -> str:
@@ -108,14 +40,14 @@ def added(text: str | None, name: str, path: str, set_default: bool) -> str:
     return text
 
 
-def removed(file: DaemonFile, name: str) -> str | None:
+def removed(file: ConfigFile, name: str) -> str | None:
     """Return the text of *file* without what we added to it; None if there was no file."""
     text = file.text or ""
     runtimes = read(text).get("runtimes", {})
     try:
-        before = DaemonFile.load(file.backup)
+        before = ConfigFile.load(file.backup)
         earlier = read(before.text)
-    except BadDaemonJson as error:
+    except BadConfigFile as error:
         raise BadDaemonJson(f"its backup {file.backup} is no use: {error.message}") from None
     if name in runtimes:
         text = drop(text, ("runtimes", name))

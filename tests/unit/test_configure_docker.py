@@ -6,9 +6,11 @@ import stat
 
 import pytest
 
-from cdi_runc.cli import configure, main
+from cdi_runc.cli import configure_docker, main
 from cdi_runc.engines import dockerd
-from cdi_runc.engines.daemon_json import BACKUP, BadDaemonJson, DaemonFile, added, read, removed
+from cdi_runc.engines.config_file import BACKUP, ConfigFile
+from cdi_runc.engines.daemon_json import BadDaemonJson, added, read, removed
+from cdi_runc.errors import CdiRuncError
 
 NESTED = '{\n  "runtimes": {\n    "x": {\n      "path": "/x"\n    }\n  },\n  "debug": true\n}\n'
 
@@ -40,7 +42,7 @@ def daemon_json(tmp_path):
 
     def make(text):
         path.write_bytes(text.encode())
-        return DaemonFile.load(str(path))
+        return ConfigFile.load(str(path))
 
     return make
 
@@ -81,14 +83,14 @@ def test_adding_and_removing_leaves_no_trace(daemon_json, text):
     """What was added is read back, adding it again changes nothing, and removing restores all."""
     file = daemon_json(text)
     new = added(file.text, "cdi", "/p", set_default=True)
-    file.back_up("cdi")
+    file.back_up(has_entry=False)
     file.write(new)
     values = read(new)
 
     assert values["runtimes"]["cdi"] == {"path": "/p"}
     assert values["default-runtime"] == "cdi"
     assert new == added(new, "cdi", "/p", set_default=True)
-    assert text == removed(DaemonFile.load(file.path), "cdi")
+    assert text == removed(ConfigFile.load(file.path), "cdi")
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -392,8 +394,8 @@ def test_snap_is_explained(proc):
     """Docker from snap cannot start us; that is said, and nothing done."""
     place, add = proc
     add(7, "dockerd", "--config-file=/var/snap/docker/1/daemon.json", exe="/snap/docker/1/dockerd")
-    with pytest.raises(configure.CdiRuncError, match="is a snap"):
-        configure.choose(None, dockerd.running(str(place)))
+    with pytest.raises(CdiRuncError, match="is a snap"):
+        configure_docker.choose(None, dockerd.running(str(place)))
 
 
 def test_several_daemons_need_a_choice(proc):
@@ -402,7 +404,7 @@ def test_several_daemons_need_a_choice(proc):
     add(7, "dockerd", "--config-file=/a/daemon.json")
     add(8, "dockerd", "--config-file=/b/daemon.json")
     daemons = dockerd.running(str(place))
-    with pytest.raises(configure.CdiRuncError, match=r"/a/daemon\.json, /b/daemon\.json"):
-        configure.choose(None, daemons)
+    with pytest.raises(CdiRuncError, match=r"/a/daemon\.json, /b/daemon\.json"):
+        configure_docker.choose(None, daemons)
 
-    assert (daemons[1], "/b/daemon.json") == configure.choose("/b/daemon.json", daemons)
+    assert (daemons[1], "/b/daemon.json") == configure_docker.choose("/b/daemon.json", daemons)
