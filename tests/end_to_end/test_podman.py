@@ -1,6 +1,12 @@
 """Podman, which reads the runtime's standard error and knows annotations."""
 
+import json
+import shutil
+
+import pytest
 from support.devices import probe, seen
+from support.engines import IMAGE
+from support.programs import environment, need, run
 
 ONE = ("--annotation", "cdi.k8s.io/test=acme.com/widget=one")
 
@@ -54,3 +60,39 @@ def test_failure_is_in_its_output(podman):
     for word in ("cdi-runc: ", "acme.com/widget=one", str(spec.parent), "cdictl devices"):
         assert word in finished.err
     assert "Traceback" not in finished.err
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        pytest.param((), ("--runtime", "cdi"), id="named"),
+        pytest.param(("--set-default",), (), id="default"),
+    ],
+)
+def test_configured_by_cdictl(podman, installation, tmp_path, option, words):
+    """With the drop-in that cdictl writes, Podman knows the runtime by its name."""
+    containers = tmp_path / "containers"
+    shutil.copytree("/etc/containers", containers)
+    drop_in = containers / "containers.conf.d/50-cdi-runc.conf"
+    configure = ("configure", "podman", "--config-file", drop_in)
+    run(installation.cdictl, *configure, *option, "--runtime-path", installation.shim)
+    given = [f"{name}={value}" for name, value in podman.given.items()]
+    drop_in.with_name("60-test.conf").write_text(
+        f"[engine]\nconmon_env_vars = {json.dumps(given)}\n"
+    )
+    podman.configuration.spec(("one", {"env": ["ACME=1"]}))
+    script = 'mount --bind "$1" /etc/containers && shift && exec "$@"'
+    place = podman.directory
+    out = run(
+        *(need("unshare"), "-m", "--propagation", "private", "sh", "-c", script, "sh"),
+        *(containers, need("podman"), "--root", place / "root", "--runroot", place / "run"),
+        *("--tmpdir", place / "tmp", "--storage-driver", "vfs"),
+        *("--cgroup-manager", "cgroupfs", *words, "run", "--rm", "--network", "none"),
+        *("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096", *ONE),
+        *(IMAGE, "sh", "-c", "echo $ACME"),
+        env=environment(),
+    ).out
+    run(installation.cdictl, *configure, "--remove")
+
+    assert out.strip() == "1"
+    assert not drop_in.exists()

@@ -146,8 +146,8 @@ class Podman:
         self.directory = Path(tempfile.mkdtemp(prefix="cdi-runc-podman-", dir="/tmp"))
         settings = self.directory / "containers.conf"
         # Podman gives the runtime little of its own environment.
-        given = {"PATH": os.environ["PATH"], **configuration.env}
-        names = json.dumps([f"{name}={value}" for name, value in given.items()])
+        self.given = {"PATH": os.environ["PATH"], **configuration.env}
+        names = json.dumps([f"{name}={value}" for name, value in self.given.items()])
         settings.write_text(f"[engine]\nconmon_env_vars = {names}\n")
         self.env = environment(CONTAINERS_CONF=str(settings))
 
