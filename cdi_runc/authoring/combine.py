@@ -5,6 +5,7 @@ from __future__ import annotations
 from cdi_runc.authoring import found
 from cdi_runc.authoring.host import natural
 from cdi_runc.errors import CdiRuncError
+from cdi_runc.record import Record
 from cdi_runc.specs import check
 
 TYPE_CHECKING = False
@@ -18,13 +19,22 @@ if TYPE_CHECKING:
     """Path and content of each file."""
 
 
-def needs(spec: Spec) -> list[tuple[str, str, str]]:
-    """Return version, pointer and words of what in *spec* needs a version, the highest first.
+class Need(Record):
+    """A version, what needs it, and the JSON pointer of each such thing."""
 
-    What every version has is left out, so of a spec without anything new the list is empty.
-    """
-    told = [one for one in check.needs(spec) if one[0] != check.VERSIONS[2]]
-    return sorted(told, key=lambda one: check.number(one[0]), reverse=True)
+    version: str
+    what: str
+    pointers: tuple[str, ...]
+
+
+def needs(spec: Spec) -> list[Need]:
+    """Return what in *spec* needs a version, the highest first; nothing that every version has."""
+    told: dict[tuple[str, str], list[str]] = {}
+    for version, pointer, what in check.needs(spec):
+        if version != check.VERSIONS[2]:
+            told.setdefault((version, what), []).append(pointer)
+    found_ = [Need(version, what, tuple(places)) for (version, what), places in told.items()]
+    return sorted(found_, key=lambda need: check.number(need.version), reverse=True)
 
 
 def as_version(spec: Spec, version: str, path: str) -> Spec:
@@ -36,13 +46,19 @@ def as_version(spec: Spec, version: str, path: str) -> Spec:
     """
     version = version or spec["cdiVersion"]
     newer = [
-        f"{what} ({pointer}) needs {needed}"
-        for needed, pointer, what in needs(spec)
-        if check.number(needed) > check.number(version.removeprefix("v"))
+        f"{need.what} needs {need.version} ({places(need)})"
+        for need in needs(spec)
+        if check.number(need.version) > check.number(version.removeprefix("v"))
     ]
     if newer:
         raise CdiRuncError(f"{path} cannot be of cdiVersion {version}: {'; '.join(newer)}")
     return found.finished(spec, version)
+
+
+def places(need: Need) -> str:
+    """Return where the first thing with that *need* stands, and how many more there are."""
+    first, *others = need.pointers
+    return f"{first} and {len(others)} more" if others else first
 
 
 def merged(sources: Sources) -> Spec:

@@ -55,8 +55,8 @@ def _examined(path: str) -> dict[str, Any]:
     if faults:
         return {**result, "error": f"{path}: {faults[0]}"}
     found = [
-        {"version": version, "pointer": pointer, "what": what}
-        for version, pointer, what in combine.needs(spec)
+        {"version": need.version, "what": need.what, "pointers": list(need.pointers)}
+        for need in combine.needs(spec)
     ]
     declared = spec.get("cdiVersion", "")
     minimum = check.minimum_version(spec)
@@ -70,6 +70,7 @@ def _lines(result: dict[str, Any], explain: bool) -> Iterator[str]:
     yield f"{result['file']}: {result['minimum']}"
     if explain:
         for need in result["needs"]:
-            yield f"  {need['version']}  {need['what']}: {need['pointer']}"
+            told = combine.places(combine.Need(*need.values()))
+            yield f"  {need['version']}  {need['what']}: {told}"
         if not result["needs"]:
             yield f"  {result['minimum']}  nothing in it needs a newer one"
