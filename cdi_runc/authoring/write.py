@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
 import yaml
@@ -25,6 +26,10 @@ FORMS = {".json": "json", ".yaml": "yaml"}
 """By the ends of names that a spec file can have; other files are not read (CDI SPEC)."""
 
 
+# JSON allows them as they are; a reader of YAML, as all tools are, refuses or changes them.
+_NOT_IN_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+
 class _Dumper(yaml.SafeDumper):
     """Writes no aliases, and quotes what go-yaml would not read as text (``1:30``, ``y``)."""
 
@@ -33,8 +38,10 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    plain = yaml_nodes.scalar(value) == value
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, None if plain else "'")
+    style = None if yaml_nodes.scalar(value) == value else "'"
+    return dumper.represent_scalar(
+        "tag:yaml.org,2002:str", value, style if value.isprintable() else '"'
+    )
 
 
 _Dumper.add_representer(str, _text)
@@ -49,15 +56,18 @@ def rendered(spec: Spec, form: str, comment: str = "") -> bytes:
     """
     if form == "json":
         text = json.dumps(spec, indent=2, ensure_ascii=False) + "\n"
+        text = _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     else:
         lines = "".join(f"# {line}".rstrip() + "\n" for line in comment.splitlines())
         text = lines + yaml.dump(
             spec, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=float("inf")
         )
     data = text.encode(errors="surrogatepass")
-    _, faults = check.examine(data)
+    _, decoded, faults = check.decoded_spec(data)
     if faults:
         raise CdiRuncError(f"nothing is written, as it would be no valid spec: {faults[0]}")
+    if decoded != spec:
+        raise CdiRuncError("nothing is written, as it would not be read as it is meant")
     return data
 
 

@@ -88,11 +88,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print or write a spec for each kind of device that is here."""
-    classes = _classes(args)
+    wanted = classes(args)
     host = Host(args.root, plain=args.resolve)
     told: set[str] = set()
     while True:
-        results = list(generate.specs(host, classes, args.vendor))
+        results = list(generate.specs(host, wanted, args.vendor))
         notes = [note for result in results for note in result.notes]
         if args.classes and any(one.spec for one in results):
             notes += [f"no device of {one.kind} is here" for one in results if not one.spec]
@@ -105,7 +105,13 @@ def run(args: Namespace) -> int:
         time.sleep(args.watch)
 
 
-def _classes(args: Namespace) -> Sequence[str]:
+def classes(args: Namespace) -> Sequence[str]:
+    """Return the classes to look for.
+
+    Raises:
+        SystemExit: the usage is wrong.
+
+    """
     wrong = fault_in_kind("vendor", args.vendor)
     if wrong:
         raise spec_output.usage(wrong)
@@ -118,12 +124,12 @@ def _classes(args: Namespace) -> Sequence[str]:
     spec_output.form(args)
     if not args.classes:
         return generate.USUAL
-    classes = [name for words in args.classes for name in words.split(",")]
-    for name in classes:
+    wanted = [name for words in args.classes for name in words.split(",")]
+    for name in wanted:
         if name not in generate.CLASSES:
             known = ", ".join(generate.CLASSES)
             raise spec_output.usage(f"unknown class {name!r}; known: {known}")
-    return classes
+    return wanted
 
 
 def _put(args: Namespace, results: Sequence[Result]) -> Iterator[str]:
