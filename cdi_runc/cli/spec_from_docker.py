@@ -96,7 +96,7 @@ def run(args: Namespace) -> int:
     spec_output.tell(f"warning: {doubt}" for doubt in dict.fromkeys(doubts))
     whole = len(devices) > 1 and not args.compose
     spec = found.spec(args.kind, devices, whole=whole)
-    spec_output.emit(args, spec, spec_output.comment("from-docker", [spec]))
+    spec_output.emit(args, spec, spec_output.comment("from-docker", spec, host))
     return 0
 
 

@@ -96,7 +96,7 @@ def run(args: Namespace) -> int:
         notes = [note for result in results for note in result.notes]
         if args.classes and any(one.spec for one in results):
             notes += [f"no device of {one.kind} is here" for one in results if not one.spec]
-        problems = list(_put(args, results))
+        problems = list(_put(args, host, results))
         spec_output.tell(note for note in notes + problems if note not in told)
         told = {*notes, *problems}
         if args.watch is None:
@@ -132,24 +132,24 @@ def classes(args: Namespace) -> Sequence[str]:
     return wanted
 
 
-def _put(args: Namespace, results: Sequence[Result]) -> Iterator[str]:
+def _put(args: Namespace, host: Host, results: Sequence[Result]) -> Iterator[str]:
     """Print or write *results*; yield what went wrong: while one watches, it need not last."""
     if not args.output_dir:
         try:
-            _print(args, [result.spec for result in results if result.spec is not None])
+            _print(args, host, [result.spec for result in results if result.spec is not None])
         except CdiRuncError as error:
             yield str(error)
         return
     made = []
     for result in results:
         try:
-            made.append(_file(args.output_dir, result))
+            made.append(_file(args.output_dir, host, result))
         except CdiRuncError as error:  # one kind's trouble is no other's
             yield str(error)
     _tell(args, [one for one in made if one is not None])
 
 
-def _print(args: Namespace, specs: Sequence[Spec]) -> None:
+def _print(args: Namespace, host: Host, specs: Sequence[Spec]) -> None:
     if not specs:
         raise CdiRuncError(
             "none of the devices looked for is on this host",
@@ -162,17 +162,19 @@ def _print(args: Namespace, specs: Sequence[Spec]) -> None:
                 f"a spec file holds one kind, and here are {kinds}",
                 cure="choose one with --class, or write all to an --output-dir",
             )
-        spec_output.emit(args, specs[0], spec_output.comment(COMMAND, specs))
+        spec_output.emit(args, specs[0], spec_output.comment(COMMAND, specs[0], host))
     elif args.json:
         for spec in specs:
             write.rendered(spec, "json")
         rendering.print_json(specs)
     else:
-        texts = [write.rendered(s, "yaml", spec_output.comment(COMMAND, [s])) for s in specs]
+        texts = [
+            write.rendered(spec, "yaml", spec_output.comment(COMMAND, spec, host)) for spec in specs
+        ]
         sys.stdout.buffer.write(b"---\n".join(texts))
 
 
-def _file(directory: str, result: Result) -> Made | None:
+def _file(directory: str, host: Host, result: Result) -> Made | None:
     path = os.path.join(directory, f"{result.kind.replace('/', '-')}.yaml")
     spec = result.spec
     is_ours = _is_ours(path)
@@ -182,7 +184,7 @@ def _file(directory: str, result: Result) -> Made | None:
                 f"{path} is not written: it was not made by this command",
                 cure="move it away, or name it as --output",
             )
-        data = write.rendered(spec, "yaml", spec_output.comment(COMMAND, [spec]))
+        data = write.rendered(spec, "yaml", spec_output.comment(COMMAND, spec, host))
         word = spec_output.put(path, spec, data).partition(",")[0]
         return Made(path, result.kind, word, len(spec["devices"]))
     if not is_ours:
@@ -195,7 +197,7 @@ def _file(directory: str, result: Result) -> Made | None:
 
 
 def _is_ours(path: str) -> bool:
-    head = f"# {spec_output.comment(COMMAND, ())}".encode()
+    head = f"# {spec_output.made_by(COMMAND)}".encode()
     try:
         with open(path, "rb") as file:
             return file.read(len(head)) == head

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cdi_runc.authoring.found import Spec
+    from cdi_runc.authoring.host import Host
 
 LINKS = """\
-Links below /dev on the host are those that udev keeps over a reboot. cdi-runc follows them each
-time it makes a container. A tool that wants the device nodes themselves: make this with --resolve.
+Some paths on the host are links, as udev keeps them over a reboot. cdi-runc follows them each time
+it makes a container. Other tools may want the device nodes themselves: make this with --resolve.
 """
 
 
@@ -60,15 +61,20 @@ def form(args: Namespace) -> str:
     return "json" if args.json else "yaml"
 
 
-def comment(command: str, specs: Iterable[Spec]) -> str:
-    """Return the comment at the head of what *command* makes of *specs*."""
-    linked = any(
-        "/by-" in node.get("hostPath", node["path"])
-        for spec in specs
+def made_by(command: str) -> str:
+    """Return the first line of what *command* makes."""
+    return f"Made by: cdictl spec {command}\n"
+
+
+def comment(command: str, spec: Spec, host: Host) -> str:
+    """Return the comment at the head of *spec*, which *command* made of what *host* has."""
+    sources = [
+        node.get("hostPath", node["path"])
         for device in spec["devices"]
         for node in device["containerEdits"].get("deviceNodes", ())
-    )
-    return f"Made by: cdictl spec {command}\n" + (LINKS if linked else "")
+    ]
+    linked = any(host.real(path) != path for path in sources)
+    return made_by(command) + (LINKS if linked else "")
 
 
 def emit(args: Namespace, spec: Spec, head: str, form_: str = "") -> None:

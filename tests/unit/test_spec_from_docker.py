@@ -220,6 +220,8 @@ def test_link_stays_unless_resolved(call):
     word = ("--device", "/dev/v4l/by-id/usb-Cam:/dev/cam")
 
     assert ["/dev/v4l/by-id/usb-Cam:/dev/cam:rwm"] == nodes(spec_of(call(*word)), "cam")
+    assert "# it makes a container. Other tools may want" in call(*word)[1]
+    assert "links" not in call(*word, "--resolve")[1]
     assert ["/dev/video0:/dev/cam:rwm"] == nodes(spec_of(call(*word, "--resolve")), "cam")
 
 
