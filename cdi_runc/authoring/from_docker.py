@@ -54,7 +54,9 @@ def option(text: str) -> Mapping:
             f"device {text!r} has more than three parts",
             cure="write a path that holds a colon in a --file, as PathOnHost",
         )
-    if len(rest) == 1 and rest[0] and not rest[0].strip(_ALL) and "/" not in rest[0]:
+    if not all(rest):
+        raise CdiRuncError(f"device {text!r} has an empty part, which Docker refuses")
+    if len(rest) == 1 and not rest[0].strip(_ALL) and "/" not in rest[0]:
         rest = ["", rest[0]]
     container, permissions = [*rest, "", ""][:2]
     return _mapping(host, container, permissions, f"device {text!r}")

@@ -1,8 +1,11 @@
 """Specs that cdictl wrote, put to use: real containers get what they describe."""
 
+import json
+
 import pytest
 from support.commands import Cdictl
 from support.devices import free_loop_numbers, probe
+from support.engines import IMAGE
 from support.programs import need, run
 
 CAMERA = "usb-Acme_Cam_1234-video-index0"
@@ -86,3 +89,40 @@ def test_a_camera_is_found_again_after_a_reboot(
         [f"7:{minor:x} 660 1000:44", f"7:{minor:x} 660 1000:44", "1000 44"]
         for minor in (first, second)
     ] == seen
+
+
+WORDS = [
+    "/dev/a",
+    "/dev/a:/dev/b",
+    "/dev/a:/dev/b:r",
+    "/dev/a:/dev/b:mw",
+    "/dev/a:rw",
+]
+REFUSED = [
+    "/dev/a:/dev/b:x",
+    "/dev/a:/dev/b:rr",
+    "/dev/a:/dev/b:r:w",
+    "/dev/a:b",
+    "/dev/a:rwm:r",
+    "/dev/a::r",
+    "/dev/a:",
+    "/dev/a:/dev/b:",
+]
+
+
+def test_docker_means_the_same(docker, cdictl, tmp_path):
+    """What Docker makes of the words of --device is what we make of them, and of its own list."""
+    file = tmp_path / "devices.json"
+    for words in WORDS:
+        made = docker("create", "--device", words, IMAGE, "true").out.strip()
+        file.write_text(
+            json.dumps(json.loads(docker("inspect", made).out)[0]["HostConfig"]["Devices"])
+        )
+        ours, theirs = (
+            cdictl("spec", "from-docker", *given).out
+            for given in (("--device", words), ("--file", file))
+        )
+        assert theirs == ours, words
+    for words in REFUSED:
+        assert 0 != docker("create", "--device", words, IMAGE, "true", check=False).status, words
+        assert 1 == cdictl("spec", "from-docker", "--device", words, check=False).status, words

@@ -61,7 +61,6 @@ def nodes(spec, name):
         ("/dev/a:/dev/b:r", ("/dev/a", "/dev/b", "r")),
         ("/dev/a:/dev/b:mw", ("/dev/a", "/dev/b", "wm")),
         ("/dev/a:rw", ("/dev/a", "/dev/a", "rw")),
-        ("/dev/a::r", ("/dev/a", "/dev/a", "r")),
         ("/dev/a/:/dev//b", ("/dev/a", "/dev/b", "rwm")),
     ],
 )
@@ -76,6 +75,8 @@ def test_words_of_docker_run(text, expected):
         ("/dev/a:/dev/b:x", "permissions 'x'"),
         ("/dev/a:/dev/b:rr", "permissions 'rr'"),
         ("/dev/a:b", "the path on the container, 'b', is not absolute"),
+        ("/dev/a::r", "an empty part"),
+        ("/dev/a:", "an empty part"),
         ("dev/a", "the path on the host, 'dev/a', is not absolute"),
         ("", "is not absolute"),
         ("/dev/a:/dev/b:r:w", "more than three parts"),
