@@ -142,7 +142,7 @@ def meaning(data):
     return spec.but(version="")
 
 
-@limits(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@limits(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SPECS, st.sampled_from(["yaml", "json"]))
 @example(
     {

@@ -15,7 +15,7 @@ from cdi_runc.authoring import generate, write
 from cdi_runc.authoring.host import Host
 from cdi_runc.cli import main
 from cdi_runc.cli import spec_generate as command
-from cdi_runc.specs import check
+from cdi_runc.specs import check, lint
 
 PCI = "/sys/devices/pci0000:00/0000:00:02.0"
 USB = "/sys/devices/pci0000:00/0000:00:14.0/usb1/1-1"
@@ -34,6 +34,7 @@ def spec_of(tree, class_, **options):
         return None
     for form in ("yaml", "json"):
         assert_minimal(write.rendered(result.spec, form))
+    assert [] == list(lint.warnings(result.spec, result.spec))
     return result.spec
 
 
@@ -119,7 +120,24 @@ def test_resolved_nodes_are_no_links(tree):
     assert {"/dev/video0"} == set(nodes(devices(spec)["all"]).values())
 
 
-def test_a_camera_without_links_has_its_kernel_name(tree):
+def test_a_camera_without_links_is_named_by_its_bus(tree):
+    """Where udev made no link the name is of the place on the bus, as its link would be."""
+    for number, name in enumerate(("video3", "video4")):
+        tree.node(f"/dev/{name}")
+        tree.device(f"{USB}/1-1:1.0", "video4linux", name, index=number)
+    tree.node("/dev/media0")
+    tree.file(f"{PCI}/media0/model")
+    tree.link("/sys/bus/media/devices/media0", f"{PCI}/media0")
+
+    assert {
+        "all",
+        "pci-0000:00:02.0-media",
+        "usb-1-1:1.0-video-index0",
+        "usb-1-1:1.0-video-index1",
+    } == set(devices(spec_of(tree, "video")))
+
+
+def test_a_camera_without_links_or_bus_has_its_kernel_name(tree):
     """Where udev made no link the kernel's name is all there is; numbers sort as numbers."""
     for number in (10, 9):
         tree.node(f"/dev/video{number}")
