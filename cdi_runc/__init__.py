@@ -10,9 +10,9 @@ The flow, one way, each arrow one module::
 ``create`` is that sentence as code.  There are two temperatures.  Hot code is what a create runs
 when nothing changed since the last one: every module that lies directly in this package, and
 ``edits``.  It imports next to nothing, because the interpreter's start is most of what a create
-may cost.  Cold code (``specs``, ``config``, ``engines``, ``cli``, ``doctor``) reads YAML,
-validates and explains; hot code imports it inside a function, and only when a file changed,
-something is wrong or a person asks.
+may cost.  Cold code (``specs``, ``config``, ``engines``, ``authoring``, ``cli``, ``doctor``)
+reads YAML, validates and explains; hot code imports it inside a function, and only when a file
+changed, something is wrong or a person asks.
 
 A config.json stays the dict that was read, so nothing we do not know is lost.  A plan is a list of
 steps, each an edit with its origin; applying a step returns its effects, and the effects are the

@@ -28,6 +28,7 @@ COMMANDS = {
     "drift": "list the running containers that are to be made again",
     "explain": "find the edit behind an engine's error",
     "doctor": "find what is wrong with this host, or with a container, and the cure",
+    "spec": "make, convert and merge spec files",
     "configure": "tell a container engine about cdi-runc, or take that back",
     "config": "check cdi-runc's own configuration",
 }

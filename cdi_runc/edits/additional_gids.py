@@ -48,8 +48,6 @@ def apply(edits: list[Edit], config: Config, keep: bool = False) -> list[list[Ef
     for edit, own in zip(edits, effects, strict=True):
         if not edit.gid:
             continue
-        if not edit.gid:
-            continue
         if edit.gid in gids:
             where = f"{place}/{gids.index(edit.gid)}"
             own.append(Effect("already present", where, edit.gid, edit.gid))

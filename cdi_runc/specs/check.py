@@ -98,8 +98,13 @@ def examine(data: bytes) -> tuple[Spec | None, list[Finding]]:
     return (None if findings else _compiled(decoded)), findings
 
 
-def decoded_spec(data: bytes) -> tuple[Any, dict[str, Any], list[Finding]]:
-    """Return the value in *data*, the same decoded as the schema types it, and every fault."""
+def decoded_spec(
+    data: bytes, *, any_version: bool = False
+) -> tuple[Any, dict[str, Any], list[Finding]]:
+    """Return the value in *data*, the same decoded as the schema types it, and every fault.
+
+    With *any_version*, what the file says of its version is not looked at.
+    """
     try:
         value = document.read(data)
     except BadSpec as error:
@@ -121,6 +126,8 @@ def decoded_spec(data: bytes) -> tuple[Any, dict[str, Any], list[Finding]]:
 
     if decoded is not None:
         _check(decoded, consider)
+        if not any_version:
+            _check_version(decoded, consider)
     return value, decoded or {}, placed(found, data)
 
 
@@ -161,7 +168,6 @@ def _check(spec: dict[str, Any], report: edits.Report) -> None:
         if not any(own[key] or key == "intelRdt" for key in own):
             report(place, f"device {name!r} has no containerEdits of its own")
         _check_edits(own, f"{place}/containerEdits", report)
-    _check_version(spec, report)
 
 
 def _check_edits(own: dict[str, Any], place: str, report: edits.Report) -> None:
@@ -179,9 +185,9 @@ def _check_version(spec: dict[str, Any], report: edits.Report) -> None:
         known = f"{', '.join(VERSIONS[2:-1])} and {VERSIONS[-1]}"
         report("/cdiVersion", f"unknown cdiVersion {version!r}; known: {known}")
         return
-    declared = _number(version.removeprefix("v"))
-    for needed, pointer, what in _needs(spec):
-        if _number(needed) > declared:
+    declared = number(version.removeprefix("v"))
+    for needed, pointer, what in needs(spec):
+        if number(needed) > declared:
             report(
                 pointer, f"{what} needs cdiVersion {needed} or newer, and the file says {version}"
             )
@@ -189,14 +195,15 @@ def _check_version(spec: dict[str, Any], report: edits.Report) -> None:
 
 def minimum_version(spec: dict[str, Any]) -> str:
     """Return the lowest version that allows everything in the decoded *spec*."""
-    return max((needed for needed, _, _ in _needs(spec)), key=_number)
+    return max((needed for needed, _, _ in needs(spec)), key=number)
 
 
-def _number(version: str) -> list[int]:
+def number(version: str) -> list[int]:
+    """Return a key that sorts versions."""
     return [int(part) for part in version.split(".")]
 
 
-def _needs(spec: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+def needs(spec: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Yield what in the spec needs which version (CDI SPEC, "Released versions")."""
     yield "0.3.0", "/cdiVersion", "CDI"
     if "." in spec.get("kind", "").partition("/")[2]:

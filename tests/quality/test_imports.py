@@ -18,9 +18,9 @@ FLOW = (
     *("policy", "patience"),
     *("conflicts", "audit", "exec_process", "report", "capabilities", "rootfs", "runtime"),
     *("create", "shim"),
-    *("specs", "config", "engines", "cli", "doctor"),
+    *("specs", "config", "engines", "authoring", "cli", "doctor"),
 )
-COLD = ("specs", "config", "engines", "cli", "doctor")
+COLD = ("specs", "config", "engines", "authoring", "cli", "doctor")
 # What hot code asks of cold code when a file changed or a name is unknown, inside a function.
 BRIDGES = {("registry", "specs"), ("settings", "config"), ("shim", "config")}
 # Modules of the interpreter that cost nothing: built in, or one small extension module.

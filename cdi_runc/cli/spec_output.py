@@ -1,0 +1,104 @@
+"""Where the specs go that ``cdictl spec`` makes: standard output, or a file."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from cdi_runc import settings
+from cdi_runc.authoring import write
+from cdi_runc.cli import common
+from cdi_runc.errors import CdiRuncError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
+    from collections.abc import Iterable
+
+    from cdi_runc.authoring.found import Spec
+    from cdi_runc.authoring.host import Host
+
+LINKS = """\
+Some paths on the host are links, as udev keeps them over a reboot. cdi-runc follows them each time
+it makes a container. Other tools may want the device nodes themselves: make this with --resolve.
+"""
+
+
+def usage(text: str) -> SystemExit:
+    """Return what ends the command as a wrong usage does."""
+    print(f"cdictl: {text}", file=sys.stderr)
+    return SystemExit(2)
+
+
+def tell(notes: Iterable[str]) -> None:
+    """Print *notes* on standard error."""
+    for note in notes:
+        print(f"cdictl: {note}", file=sys.stderr)
+
+
+def add_output(parser: ArgumentParser) -> None:
+    """Add ``--output`` and ``--json``."""
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        help="write to FILE (.yaml or .json), in one step, instead of standard output",
+    )
+    common.add_json(parser)
+
+
+def form(args: Namespace) -> str:
+    """Return in which form the output is: that of the file's name, else what ``--json`` says.
+
+    Raises:
+        SystemExit: the file's name is no spec file's.
+
+    """
+    if args.output:
+        found = write.form_of(args.output)
+        if not found:
+            raise usage(f"{args.output}: a spec file is called .yaml or .json, or no tool reads it")
+        return found
+    return "json" if args.json else "yaml"
+
+
+def made_by(command: str) -> str:
+    """Return the first line of what *command* makes."""
+    return f"Made by: cdictl spec {command}\n"
+
+
+def comment(command: str, spec: Spec, host: Host) -> str:
+    """Return the comment at the head of *spec*, which *command* made of what *host* has."""
+    sources = [
+        node.get("hostPath", node["path"])
+        for device in spec["devices"]
+        for node in device["containerEdits"].get("deviceNodes", ())
+    ]
+    linked = any(host.real(path) != path for path in sources)
+    return made_by(command) + (LINKS if linked else "")
+
+
+def emit(args: Namespace, spec: Spec, head: str, form_: str = "") -> None:
+    """Put *spec* where ``--output`` says.
+
+    Raises:
+        CdiRuncError: it is not valid, or another file has its devices.
+
+    """
+    data = write.rendered(spec, form_ or form(args), head)
+    if args.output:
+        print(f"{args.output}: {put(args.output, spec, data)}")
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+
+
+def put(path: str, spec: Spec, data: bytes) -> str:
+    """Write *data*, the text of *spec*, to *path*; return in words what became of it."""
+    write.refuse_conflicts(path, spec, settings.current().spec_dirs)
+    try:
+        changed = write.replace(path, data)
+    except OSError as error:
+        raise CdiRuncError(f"cannot write {path}: {os.strerror(error.errno or 0)}") from error
+    count = len(spec["devices"])
+    devices = f"{count} device{'s' if count != 1 else ''} of {spec['kind']}"
+    return f"{'written' if changed else 'unchanged'}, {devices}"
