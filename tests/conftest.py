@@ -1,5 +1,6 @@
 """Fixtures of the tests: an installation, configurations, bundles and private engines."""
 
+import fcntl
 import itertools
 import os
 import shutil
@@ -9,7 +10,7 @@ from support.bundles import Bundle, Runtime, config, make_rootfs
 from support.configurations import Configuration, forget
 from support.devices import Node, free_loop_numbers, in_cgroup_v2
 from support.engines import Ctr, Dockerd, Podman
-from support.installations import install
+from support.installations import Installation, install
 
 
 def pytest_addoption(parser):
@@ -19,8 +20,16 @@ def pytest_addoption(parser):
 
 @pytest.fixture(scope="session")
 def installation(tmp_path_factory):
-    """Install cdi-runc once, under a prefix of its own."""
-    return install(tmp_path_factory.mktemp("prefix"))
+    """Install cdi-runc once for all workers, under a prefix of its own."""
+    top = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        top = top.parent
+    prefix = top / "prefix"
+    with (top / "installing").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not prefix.exists():
+            return install(prefix)
+    return Installation(prefix)
 
 
 @pytest.fixture(scope="session")
