@@ -48,6 +48,11 @@ class Guarded:
             text = "".join(parts)
         return self._stream.write(text)
 
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write *lines*."""
+        for line in lines:
+            self.write(line)
+
 
 def _escaped(text: str) -> str:
     return "".join(

@@ -219,6 +219,25 @@ def test_docker_run_of_an_image_with_ld_preload(start_tally, docker_of_an_attack
     tally.check()
 
 
+def test_podman_run_of_an_image_with_ld_preload(podman, busybox_rootfs, trap, tmp_path):
+    """Under Podman a hook without env loads nothing of an image whose ENV asks for it."""
+    rootfs = tmp_path / "rootfs"
+    shutil.copytree(busybox_rootfs, rootfs, symlinks=True, copy_function=os.link)
+    trap.plant(rootfs)
+    run("tar", "-C", rootfs, "-cf", tmp_path / "image.tar", ".")
+    variables = [f"--change=ENV {name}={value}" for name, value in LOADED_BY.items()]
+    podman("import", *variables, tmp_path / "image.tar", "attacker")
+    podman.configuration.spec(("one", {"hooks": [trap.entry(kind) for kind in ON_HOST]}))
+    limits = ("--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096")
+    options = ("run", "--rm", "--network", "none", *limits, "--env", f"CDI_DEVICES={DEVICE}")
+    seen = podman(*options, "attacker", "env").out.splitlines()
+    loaded, ran = trap.sprung()
+
+    assert {f"{name}={value}" for name, value in LOADED_BY.items()} <= set(seen)
+    assert loaded == []
+    assert set(ran) == set(ON_HOST)
+
+
 PLANTED = [
     *("json", "_json", "time", "traceback", "difflib", "re", "yaml", "structlog", "encodings"),
     *("sitecustomize", "usercustomize", "cdi_runc", "shim", "codecs"),
@@ -268,6 +287,7 @@ def test_our_interpreter_loads_nothing_of_a_bundle_or_image(
             *(f"{name}={bundle.path}" for name in ("PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH")),
             *(f"{name}={bundle.path}/json.py" for name in ("PYTHONSTARTUP", "BASH_ENV", "ENV")),
             *(f"{name}={evil}" for name in ("LD_PRELOAD", "LD_AUDIT")),
+            f"CDI_RUNC_CONFIG={bundle.path}/config.yaml",
         ]
         bundle.save()
         run(need("python3"), "-c", "import json", cwd=bundle.path, check=False)
@@ -395,8 +415,15 @@ def steers(text):
     return {one for one in text if not one.isprintable() and one != "\n"}
 
 
-@pytest.mark.parametrize("log_format", ["json", "text"])
-@pytest.mark.parametrize("place", [in_annotation, in_annotation_key, in_environment, in_mount])
+@pytest.mark.parametrize(
+    ("place", "log_format"),
+    [
+        (in_annotation, "json"),
+        (in_annotation_key, "text"),
+        (in_environment, "json"),
+        (in_mount, "text"),
+    ],
+)
 def test_no_request_forges_a_line(
     start_tally, runtime, configuration, make_bundle, tmp_path, place, log_format
 ):
@@ -595,6 +622,46 @@ def test_what_is_planted_in_an_image_leads_no_mount_or_node_to_the_host(
             tally.note(left == [], f"{link} {path}: {left} {finished}")
             tally.note("unexpected" not in finished.err, f"{finished}")
     tally.check()
+
+
+@pytest.mark.parametrize(
+    "links",
+    [
+        {"lib": "/inside", "inside": "{host}"},
+        {"lib": "usr/lib", "usr": "{host}/.."},
+        {"lib": "{up}{host}"},
+        {"lib": "lib"},
+        {"lib": "./x/../..{host}"},
+    ],
+    ids=["two-links", "link-on-the-way", "up", "loop", "around"],
+)
+def test_no_link_of_an_image_has_us_look_at_the_host(
+    runtime, configuration, make_bundle, tmp_path, links
+):
+    """Whether an image has glibc is not answered by directories of the host."""
+    host = tmp_path / "lib"
+    host.mkdir()
+    (host / "ld-musl-x86_64.so.1").write_text("")
+    configuration.write(runtime="/bin/true")
+    library = tmp_path / "acme.so.1"
+    library.write_text("")
+    mount = {"hostPath": str(library), "containerPath": "/usr/lib/acme.so.1"}
+    configuration.spec(("one", {"mounts": [mount]}))
+    bundle = make_bundle(rootfs=False).request(DEVICE)
+    (bundle.path / "rootfs").mkdir()
+    for name, target in links.items():
+        place = bundle.path / "rootfs" / name
+        place.symlink_to(target.format(host=host, up="../" * 30))
+    runtime("create", "--bundle", bundle.path, bundle.id)
+    (bundle.path / "rootfs/lib").unlink()
+    (bundle.path / "rootfs/lib").mkdir()
+    (bundle.path / "rootfs/lib/ld-musl-x86_64.so.1").write_text("")
+    bundle.save()
+    runtime("create", "--bundle", bundle.path, bundle.id)
+    first, second = configuration.records()
+
+    assert first["warnings"] == []
+    assert "the image has musl only" in second["warnings"][0]  # the trap works
 
 
 def test_a_request_brings_what_specs_define_and_nothing_else(runtime, configuration, make_bundle):
