@@ -73,10 +73,7 @@ class Record:
 
         """
         if len(requests) > REQUESTS:
-            raise errors.BadRequest(
-                f"the container asks for devices {len(requests)} times, and {REQUESTS} is the most",
-                cure="ask for each device once; cdictl devices lists what this host has",
-            )
+            _refuse(len(requests))
         self.content["requests"] = [
             {
                 "device": request.device,
@@ -182,6 +179,13 @@ class Record:
                     f"the audit record cannot be written to {path}: {problem.strerror}"
                 ) from problem
             raise
+
+
+def _refuse(count: int) -> None:
+    raise errors.BadRequest(
+        f"the container asks for devices {count} times, and {REQUESTS} is the most",
+        cure="ask for each device once; cdictl devices lists what this host has",
+    )
 
 
 def _cut(text: str) -> str:

@@ -755,7 +755,7 @@ def test_a_heavy_configuration_ends_in_time_and_in_words(
     configuration.write(runtime="/bin/true")
     configuration.spec(("one", {"env": ["ACME=1"]}))
     slowest = 0.0
-    for name, text in heavy((*range(900, 1010, size(10, 1)), 100_000)):
+    for name, text in heavy((*range(900, 1010, size(25, 1)), 100_000)):
         bundle = make_bundle(rootfs=False)
         bundle.config_path.write_text(text)
         begun = time.monotonic()
