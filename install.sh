@@ -155,22 +155,27 @@ build() {
     say "Installing cdi-runc to $home, with $python"
     new=$(mktemp -d "$home/versions/$(date +%Y%m%d-%H%M%S).XXXXXX")
     chmod 755 "$new"
-    mkdir "$work/source"
-    cp -R "$source/cdi_runc" "$source/pyproject.toml" "$work/source/"
-    find "$work/source" -name __pycache__ -prune -exec rm -rf {} +
 
     "$python" -I -m venv "$new/venv" >"$work/log" 2>&1 || {
         tail -n 5 "$work/log" >&2
         die "$python could not make a virtual environment"
     }
+    # Only what the lock file has the hash of; a wheel only, since a build fetches what it likes.
     "$new/venv/bin/python" -I -m pip install --no-input --disable-pip-version-check \
-        --no-warn-script-location "$work/source" >"$work/log" 2>&1 || {
+        --require-hashes --no-deps --only-binary :all: \
+        -r "$source/packaging/requirements.txt" >"$work/log" 2>&1 || {
         tail -n 5 "$work/log" >&2
-        die "pip could not get or build the Python packages; it needs the network or a mirror (PIP_INDEX_URL)"
+        if grep -q 'DO NOT MATCH THE HASHES' "$work/log"; then
+            sed -n 's/^ *\([^ ]* from .*\):$/install.sh: got another file than expected: \1/p' "$work/log" >&2
+            die "a Python package is not the one that packaging/requirements.txt names, so nothing was installed; find out who changed the package, the mirror (PIP_INDEX_URL) or that file"
+        fi
+        die "pip could not get the Python packages; it needs the network or a mirror (PIP_INDEX_URL)"
     }
     "$new/venv/bin/python" -I -m pip uninstall --yes --quiet pip setuptools >/dev/null 2>&1 || :
 
     (cd "$new" && ln -s venv/lib/python3.*/site-packages lib)
+    cp -R -- "$source/cdi_runc" "$new/lib/"
+    find "$new/lib/cdi_runc" -name __pycache__ -prune -exec rm -rf {} +
     "$new/venv/bin/python" -I -m compileall -q "$new/lib/cdi_runc"
 
     # What is compiled here is for this version of Python, so the launcher names it in full.

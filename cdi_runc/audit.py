@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from cdi_runc.settings import Settings
 
 FORMAT = 1
+REQUESTS = 1000  # a record repeats key and value with each, so its size would be their square
+SHOWN = 1000  # characters of a key and of a value
 
 
 class Record:
@@ -64,13 +66,20 @@ class Record:
         self.content["engine"] = engine(config, call.root)
 
     def requests(self, requests: Sequence[Request]) -> None:
-        """Note who asked for what."""
+        """Note who asked for what.
+
+        Raises:
+            BadRequest: these are more than a record holds.
+
+        """
+        if len(requests) > REQUESTS:
+            _refuse(len(requests))
         self.content["requests"] = [
             {
                 "device": request.device,
                 "source": request.source,
-                "key": request.key,
-                "value": request.value,
+                "key": _cut(request.key),
+                "value": _cut(request.value),
                 "decision": request.decision,
             }
             for request in requests
@@ -170,6 +179,17 @@ class Record:
                     f"the audit record cannot be written to {path}: {problem.strerror}"
                 ) from problem
             raise
+
+
+def _refuse(count: int) -> None:
+    raise errors.BadRequest(
+        f"the container asks for devices {count} times, and {REQUESTS} is the most",
+        cure="ask for each device once; cdictl devices lists what this host has",
+    )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
 
 
 def _time(ns: int) -> str:

@@ -32,11 +32,15 @@ YOUNG = 600  # seconds in which a container may still be about to be created
 
 
 def place(call: Invocation) -> str | None:
-    """Return where what exec needs of the container of *call* is kept."""
+    """Return where what exec needs of the container of *call* is kept.
+
+    Nowhere, where the id or the root would lead out of the state directory.
+    """
     state = paths.state()
-    if state is None or not call.id or "/" in call.id:
+    root = absolute(call.root)
+    if state is None or call.id in ("", ".", "..") or "/" in call.id or "/../" in f"{root}/":
         return None
-    return f"{state}/exec{absolute(call.root)}/{call.id}"
+    return f"{state}/exec{root}/{call.id}"
 
 
 def absolute(root: str) -> str:

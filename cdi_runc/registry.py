@@ -76,7 +76,7 @@ class Registry:
     def piece(self, place: tuple[int, int]) -> Any:
         """Return the value kept at *place*, an offset behind the head and a length."""
         if place not in self._kept:
-            self._kept[place] = marshal.loads(self.raw(place))  # noqa: S302
+            self._kept[place] = marshal.loads(self.raw(place))  # noqa: S302  # as above
         return self._kept[place]
 
     def raw(self, place: tuple[int, int]) -> bytes:

@@ -20,6 +20,7 @@ from cdi_runc.cli import (
     rendering,
     replay,
 )
+from cdi_runc.report import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _row(record: Entry) -> Sequence[str]:
         f"{record['time'][:19].replace('T', ' ')}Z",
         container[:12] if re.fullmatch("[0-9a-f]{64}", container) else container,
         record["result"],
-        rendering.printable(rendering.cut(devices, max(columns - 57, 16)) if columns else devices),
+        rendering.cut(devices, max(columns - 57, 16)) if columns else devices,
     )
 
 
@@ -216,7 +217,7 @@ def _print(record: Entry, args: Namespace) -> None:
     if args.json:
         print(jsonio.dumps(record).decode(), flush=True)
         return
-    id_, when, container, result, devices = _row(record)
+    id_, when, container, result, devices = map(printable, _row(record))
     line = f"{id_}  {when}  {container:<12}  {result:<9}  {devices}"
     print(_painted(line, record), flush=True)
 

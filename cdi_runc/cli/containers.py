@@ -110,7 +110,7 @@ def podman(*arguments: str) -> dict[str, Any] | None:
     if program is None:
         return None
     try:
-        told = subprocess.run(  # noqa: S603
+        told = subprocess.run(  # noqa: S603  # no shell; a name stands behind --
             [program, *arguments], capture_output=True, timeout=SECONDS, check=True
         )
         (found,) = json.loads(told.stdout)
