@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     Step = tuple[str, posix.stat_result]
     Mark = tuple[int, int, int, int, int]
 
-_FORMAT, _DIRECTORY, _LINK = 0o170000, 0o040000, 0o120000
+_FORMAT, _DIRECTORY, _REGULAR, _LINK = 0o170000, 0o040000, 0o100000, 0o120000
 _STICKY, _GROUP, _OTHERS = 0o1000, 0o020, 0o002
 _OPEN = _GROUP | _OTHERS
 _LINKS = 40  # the kernel's own limit
 _WHOLE = b"4294967295"  # how many users a namespace has that has them all
+_found_private: set[str] = set()
 REFUSED = "others could change it: "
 
 
@@ -102,7 +103,7 @@ def fault_of_log(path: str, status: posix.stat_result) -> tuple[str, str] | None
         cure = f"cp -p {quoted(path)} {copy} && mv {copy} {quoted(path)}"
         return f"{path} has {status.st_nlink} names (hard links)", cure
     if status.st_uid not in (0, posix.geteuid()):
-        return _wrong_owner(path, status)
+        return _wrong_owner(path, status, is_last=True)
     return _open_mode(path, status) if status.st_mode & _OPEN else None
 
 
@@ -112,11 +113,13 @@ def _judged(steps: Sequence[Step], of_log: bool = False) -> tuple[str, str] | No
     nobody: int | None = None
     for place, status in steps:
         mode, owner = status.st_mode, status.st_uid
+        kind = mode & _FORMAT
+        if kind not in (_DIRECTORY, _REGULAR, _LINK):
+            return None  # nothing is read from it
         if owner not in (0, user):
             nobody = _nobody() if nobody is None else nobody
             if owner != nobody:
-                return _wrong_owner(place, status)
-        kind = mode & _FORMAT
+                return _wrong_owner(place, status, status is last)
         if not mode & _OPEN or kind == _LINK:
             continue
         is_above = kind == _DIRECTORY and status is not last
@@ -127,11 +130,12 @@ def _judged(steps: Sequence[Step], of_log: bool = False) -> tuple[str, str] | No
     return None
 
 
-def _wrong_owner(path: str, status: posix.stat_result) -> tuple[str, str]:
+def _wrong_owner(path: str, status: posix.stat_result, is_last: bool) -> tuple[str, str]:
     """Return what is wrong with the owner of *path*, and the cure."""
     user = posix.geteuid()
     option = "-h " if status.st_mode & _FORMAT == _LINK else ""
     cure = f"chown {option}{user or 'root'} {quoted(path)}"
+    cure += "" if is_last or option else "  # or keep it elsewhere"
     return f"{path} belongs to user {status.st_uid}", cure
 
 
@@ -141,16 +145,24 @@ def _open_mode(path: str, status: posix.stat_result) -> tuple[str, str]:
     by_group = f"group {status.st_gid}" if mode & _GROUP else ""
     who = "everybody" if mode & _OTHERS else by_group
     letters = ("g" if by_group else "") + ("o" if mode & _OTHERS else "")
-    return f"{path} is writable by {who} (mode {mode:04o})", f"chmod {letters}-w {quoted(path)}"
+    cure = f"chmod {letters}-w {quoted(path)}"
+    if mode & _STICKY:  # such as /tmp, which has to stay as it is
+        cure = f"mkdir {quoted(f'{path}/cdi-runc')}  # and keep it there"
+    return f"{path} is writable by {who} (mode {mode:04o})", cure
 
 
 def private(directory: str) -> bool:
     """Tell whether *directory* is our own user's, and nobody else can change what is in it."""
+    if directory in _found_private:  # nobody but us could have changed that since
+        return True
     try:
         steps = [*way(directory)]
     except OSError:
         return False
-    return steps[-1][1].st_uid == posix.geteuid() and _judged(steps) is None
+    is_private = steps[-1][1].st_uid == posix.geteuid() and _judged(steps) is None
+    if is_private:
+        _found_private.add(directory)
+    return is_private
 
 
 def marks(path: str) -> Iterator[tuple[str, Mark]]:
