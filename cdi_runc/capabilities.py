@@ -9,7 +9,7 @@ from __future__ import annotations
 import marshal
 import posix
 
-from cdi_runc import files, paths
+from cdi_runc import files, paths, trust
 from cdi_runc.settings import STAMP, load, signature
 
 TYPE_CHECKING = False
@@ -45,13 +45,13 @@ def _features(runtime: str, state_dir: str | None) -> dict[str, Any]:
         return {}
     kept = f"{state_dir}/features"
     try:
-        asked, answer = load(kept, 1 << 20)
+        asked, answer = load(state_dir, kept, 1 << 20)
         if asked == identity:
             return dict(answer)
     except (OSError, ValueError, EOFError, TypeError):
         pass
     answer = _ask(runtime)
-    if state_dir is not None:
+    if state_dir is not None and trust.private(state_dir):
         try:
             files.replace(kept, marshal.dumps((identity, answer)))
         except OSError:

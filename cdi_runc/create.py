@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cdi_runc.settings import Settings
 
 CHANGES = ("added", "replaced", "removed")
+FAULTS = 20  # of spec files in one record
 UNCERTAIN = ("netDevices", "intelRdt")  # what some runtimes drop, see capabilities
 
 
@@ -50,8 +51,10 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
     for text in warnings:
         record.warn(text)
         _warn(text, call)
-    for path, why, _, _ in specs.faults:
+    for path, why, _, _ in specs.faults[:FAULTS]:
         record.warn(f"spec file ignored: {path}: {why}")
+    if len(specs.faults) > FAULTS:
+        record.warn(f"spec files ignored: {len(specs.faults) - FAULTS} more")
     changed = any(one.effect.action in CHANGES for one in done)
     data = jsonio.dumps(bundle.config) if changed else bundle.data
     record.digests(bundle.data, data)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import marshal
 import posix
 
-from cdi_runc import files, jsonio, paths, settings
+from cdi_runc import files, jsonio, paths, settings, trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,9 +57,11 @@ def remember(done: Iterable[Done], call: Invocation) -> None:
         OSError: they could not be kept.
 
     """
-    where = place(call)
-    if where is None:
+    state, where = paths.state(), place(call)
+    if state is None or where is None:
         return
+    if not trust.private(state):
+        files.make_private(state)
     variables: dict[str, tuple[str, str | None]] = {}
     groups = []
     for one in done:
@@ -108,7 +110,7 @@ def merge(call: Invocation) -> None:
     where = place(call)
     if where is None or not call.process:
         return
-    mark, variables, groups = settings.load(where, LIMIT)
+    mark, variables, groups = settings.load(paths.state(), where, LIMIT)
     if mark != FORMAT:
         raise ValueError("another version of cdi-runc made this container")
     data, status = files.read(call.process, LIMIT)
@@ -151,7 +153,10 @@ def prune() -> None:
     """
     import time
 
-    _prune(f"{paths.state()}/exec", "", time.time() - YOUNG)
+    state = paths.state()
+    if state is None or not trust.private(state):
+        return
+    _prune(f"{state}/exec", "", time.time() - YOUNG)
 
 
 def _prune(top: str, below: str, before: float) -> None:

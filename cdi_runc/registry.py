@@ -11,7 +11,7 @@ from __future__ import annotations
 import marshal
 import posix
 
-from cdi_runc import files
+from cdi_runc import files, trust
 from cdi_runc.record import Record
 from cdi_runc.settings import STAMP, signature
 
@@ -58,6 +58,7 @@ class Registry:
             stamp,
             self.spec_dirs,
             self.dirs,
+            self._way,
             self.files,
             self._kinds,
             self.faults,
@@ -89,16 +90,16 @@ class Registry:
         return self.piece(self._summary)
 
     def is_current(self, spec_dirs: tuple[str, ...]) -> bool:
-        """Tell whether every directory and file is as it was when this was compiled."""
+        """Tell whether all that it was made from, and the way there, is as it was then."""
         if spec_dirs != self.spec_dirs:
             return False
         for path, was in zip(spec_dirs, self.dirs, strict=True):
             if _signature(path) != was:
                 return False
-        for path, was in self.files:  # noqa: SIM110  # all() with a generator is slower
+        for path, was in self.files:
             if _signature(path) != was:
                 return False
-        return True
+        return trust.are_current(self._way)
 
     def broken_overrides(self, device: Device) -> list[tuple[str, str]]:
         """Return path and fault of each broken file that would come before *device*'s own."""
@@ -169,7 +170,7 @@ def current(settings: Settings) -> Registry:
 def _open(state_dir: str | None) -> Registry | None:
     if state_dir is None:
         return None
-    if not files.is_ours(posix.lstat(state_dir)):
+    if not trust.private(state_dir):
         return None
     fd = posix.open(f"{state_dir}/registry", posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NOFOLLOW)
     if not files.is_ours(posix.fstat(fd)):

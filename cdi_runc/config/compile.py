@@ -6,7 +6,7 @@ import marshal
 import posix
 import time
 
-from cdi_runc import files, log, settings
+from cdi_runc import files, log, settings, trust
 from cdi_runc.bundle import describe
 from cdi_runc.config import load, salvage
 from cdi_runc.errors import BadConfiguration
@@ -56,6 +56,7 @@ def _keep(path: str, found: Settings, status: posix.stat_result) -> None:
         return
     now = time.time_ns()
     above = posix.stat(path.rpartition("/")[0] or "/")
+    way = tuple(trust.marks(path))[:-1]  # the last one is in the signature
     newest = max(status.st_mtime_ns, status.st_ctime_ns, above.st_mtime_ns, above.st_ctime_ns)
     young = abs(now - newest) < YOUNG_NS
     made_from = settings.signature(status)
@@ -63,7 +64,7 @@ def _keep(path: str, found: Settings, status: posix.stat_result) -> None:
         made_from = (0, 0, 0, 0, 0)
     try:
         files.make_private(where)
-        data = marshal.dumps(((settings.STAMP, made_from), found.values()))
+        data = marshal.dumps(((settings.STAMP, made_from), way, found.values()))
         files.replace(f"{where}/settings", data)
         # The launcher believes what has the time stamps of the configuration and its directory.
         earlier = YOUNG_NS if young else 0

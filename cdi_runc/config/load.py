@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdi_runc import files, jsonio, settings
+from cdi_runc import files, jsonio, settings, trust
 from cdi_runc.bundle import describe
 from cdi_runc.errors import BadConfiguration, BadSpec
 from cdi_runc.specs import document
@@ -27,9 +27,12 @@ def read(path: str) -> settings.Settings:
     """Return what the file at *path* says.
 
     Raises:
-        BadConfiguration: it cannot be read, or says what nobody understands.
+        BadConfiguration: it cannot be read, others could change it, or it says what nobody
+            understands.
 
     """
+    if why := trust.refusal(path):
+        raise BadConfiguration(f"the configuration {path} is ignored: {why}")
     try:
         data, _ = files.read(path, SIZE_LIMIT)
     except (OSError, ValueError) as error:

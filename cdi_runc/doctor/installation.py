@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 from cdi_runc import paths, runtime
-from cdi_runc.doctor import Finding, named
+from cdi_runc.doctor import Finding, named, ownership
 from cdi_runc.errors import NoRuntime
 from cdi_runc.record import Record
 
@@ -97,11 +97,13 @@ def _read(path: str) -> Launcher:
 def configuration(settings: Settings, path: str | None = None) -> Iterator[Finding]:
     """Look for a configuration that cannot be used."""
     if settings.broken:
+        place = path or paths.config()[0]
+        found = ownership.distrusted(place)
         yield Finding(
             "error",
-            settings.broken,
+            f"the configuration {place} is ignored: {found[0]}" if found else settings.broken,
             "No container that asks for a device starts until it is corrected.",
-            f"$EDITOR {path or paths.config()[0]} && cdictl config check",
+            found[1] if found else f"$EDITOR {place} && cdictl config check",
         )
 
 

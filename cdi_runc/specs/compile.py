@@ -6,7 +6,7 @@ import marshal
 import posix
 import time
 
-from cdi_runc import exec_process, files, log
+from cdi_runc import exec_process, files, log, trust
 from cdi_runc import registry as hot
 from cdi_runc.bundle import describe
 from cdi_runc.digest import sha256
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
     from cdi_runc.settings import Settings, Signature
 
+    Known = dict[str, tuple[Signature | None, Any, hot.Registry]]
+    """Of each path what it was made from, its line of the summary, and the registry of both."""
+
 SIZE_LIMIT = 16 << 20  # bytes of one spec file
+FILES_LIMIT = 10_000  # in one directory; each costs a create three microseconds
 REGISTRY_LIMIT = 1 << 30
 LOCK_SECONDS = 10.0
 # A file written within one tick of the kernel's clock can change again without a new time stamp,
@@ -73,6 +77,8 @@ def refresh(settings: Settings) -> hot.Registry:
 
 def _previous(state_dir: str | None) -> hot.Registry | None:
     """Return the registry that was kept last, read whole as most of it will be needed."""
+    if state_dir is None or not trust.private(state_dir):
+        return None
     try:
         data, status = files.read(f"{state_dir}/registry", REGISTRY_LIMIT, posix.O_NOFOLLOW)
         if files.is_ours(status):
@@ -119,13 +125,14 @@ def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -
     """Return the registry of what lies in *spec_dirs* now, taking over from *previous*."""
     known = _known(previous)
     parts = _Parts()
-    directories, found, unreadable = _list(spec_dirs)
+    way: dict[str, trust.Mark] = {}
+    directories, found, unreadable = _list(spec_dirs, way)
     faults = [(path, why, "", rank) for path, why, rank in unreadable]
     head_files: list[tuple[str, Signature | None]] = []
     summary: list[Any] = []
     definitions: dict[str, dict[str, list[tuple[int, Any]]]] = {}
-    for number, (priority, path) in enumerate(found):
-        made_from, entry = _entry(path, known, previous, parts)
+    for number, (priority, path, refused) in enumerate(found):
+        made_from, entry = _entry(path, refused, known, parts, way)
         head_files.append((path, made_from))
         summary.append(entry)
         kind, spec_place, devices, fault = entry
@@ -149,6 +156,7 @@ def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -
             STAMP,
             spec_dirs,
             tuple(directories),
+            tuple(way.items()),
             tuple(head_files),
             {kind: parts.add(marshal.dumps(own)) for kind, own in tables.items()},
             tuple(faults),
@@ -161,6 +169,8 @@ def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -
 def _spoken_kind(path: str) -> str:
     """Return the kind that a file which cannot be used seems to define, or the empty text."""
     try:
+        if not files.is_regular(posix.stat(path)):
+            return ""
         data, _ = files.read(path, SIZE_LIMIT)
     except (OSError, ValueError):
         return ""
@@ -179,17 +189,22 @@ def _winner(entries: list[tuple[int, Any]], head_files: list[tuple[str, Signatur
 
 
 def _list(
-    spec_dirs: tuple[str, ...],
-) -> tuple[list[Signature | None], list[tuple[int, str]], list[tuple[str, str, int]]]:
-    """Return each directory's signature, each spec file with its directory's rank, and faults."""
+    spec_dirs: tuple[str, ...], way: dict[str, trust.Mark]
+) -> tuple[list[Signature | None], list[tuple[int, str, str]], list[tuple[str, str, int]]]:
+    """Return each directory's signature, each spec file, and faults; note the *way* to each.
+
+    A file comes with its directory's rank, and why nothing in that directory is believed, if so.
+    """
     directories: list[Signature | None] = []
-    found: list[tuple[int, str]] = []
+    found: list[tuple[int, str, str]] = []
     unreadable: list[tuple[str, str, int]] = []
     seen: set[tuple[int, int]] = set()
     for priority, directory in enumerate(spec_dirs):
+        above = [*trust.marks(directory)]
         try:
             status = posix.stat(directory)
             directories.append(_settled(signature(status)))
+            above.pop()  # the directory itself, which has a signature
             if (status.st_dev, status.st_ino) in seen:
                 continue
             seen.add((status.st_dev, status.st_ino))
@@ -200,11 +215,14 @@ def _list(
             if not isinstance(error, FileNotFoundError):
                 unreadable.append((directory, describe(error), priority))
             continue
-        found += [
-            (priority, f"{directory}/{name}")
-            for name in entries
-            if name.endswith((".json", ".yaml"))
-        ]
+        finally:
+            way.update(above)
+        entries = [name for name in entries if name.endswith((".json", ".yaml"))]
+        if len(entries) > FILES_LIMIT:
+            why = f"of its {len(entries)} spec files only {FILES_LIMIT} are read, by name"
+            unreadable.append((directory, why, priority))
+        refused = trust.refusal(directory)
+        found += [(priority, f"{directory}/{name}", refused) for name in entries[:FILES_LIMIT]]
     return directories, found, unreadable
 
 
@@ -213,29 +231,41 @@ def _settled(found: Signature) -> Signature:
     return NEVER if abs(time.time_ns() - newest) < RACY_NS else found
 
 
-def _known(previous: hot.Registry | None) -> dict[str, tuple[Signature | None, Any]]:
+def _known(previous: hot.Registry | None) -> Known:
     if previous is None:
         return {}
     return {
-        path: (made_from, entry)
+        path: (made_from, entry, previous)
         for (path, made_from), entry in zip(previous.files, previous.summary, strict=True)
     }
 
 
 def _entry(
     path: str,
-    known: dict[str, tuple[Signature | None, Any]],
-    previous: hot.Registry | None,
+    refused: str,
+    known: Known,
     parts: _Parts,
+    way: dict[str, trust.Mark],
 ) -> tuple[Signature | None, Any]:
-    """Return a file's signature and its line of the summary: kind, piece, devices, fault."""
+    """Return a file's signature and its line of the summary: kind, piece, devices, fault.
+
+    *refused* says why nothing in its directory is believed, if so.
+    """
     nothing: tuple[str, None, tuple[()]] = ("", None, ())
     made_from: Signature | None = None
     try:
-        status = posix.stat(path)
+        status = posix.lstat(path)
+        if not trust.is_plain(status):
+            way.update([*trust.marks(path)][:-1])
+            status = posix.stat(path)
+            refused = refused or trust.refusal(path)
         made_from, was = signature(status), known.get(path)
-        if was is not None and previous is not None and was[0] == made_from:
-            return made_from, _taken_over(was[1], previous, parts)
+        if refused:
+            return _settled(made_from), (*nothing, refused)
+        if was and was[0] == made_from and not was[1][3].startswith(trust.REFUSED):
+            return made_from, _taken_over(was[1], was[2], parts)
+        if not files.is_regular(status):  # opening a device can do something
+            return _settled(made_from), (*nothing, "it is not a regular file")
         data, status = files.read(path, SIZE_LIMIT)
         made_from = _settled(signature(status))
         spec = check.load(data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 
-from cdi_runc import paths
+from cdi_runc import paths, trust
 from cdi_runc.errors import UnknownDevice
 
 TYPE_CHECKING = False
@@ -45,6 +45,8 @@ def unresolved(names: Sequence[str], registry: Registry, settings: Settings) -> 
     cure = None
     if conflict:
         cure = "leave the device in one of these files only"
+    elif any(why.startswith(trust.REFUSED) for _, why, _ in suspects):
+        cure = ""  # it is in the sentence
     elif suspects:
         cure = f"see every fault with: cdictl validate {suspects[0][0]}"
     return UnknownDevice("; ".join(told), cure=cure)

@@ -1,7 +1,9 @@
 """Our own configuration: every key, every fault with its line, and no request missed."""
 
 import json
+import os
 import re
+import time
 
 import pytest
 from support.configurations import forget
@@ -96,6 +98,58 @@ def test_broken_configuration_misses_no_request(tmp_path, config, asks):
 
     assert asks == bool(requests.read(config, guess))
     assert "why" == guess.broken
+
+
+@pytest.mark.parametrize("how", ["owner", "mode", "directory"])
+def test_configuration_that_others_could_change_is_ignored(tmp_path, monkeypatch, how):
+    """It is as a broken one, whose error names the cure; and what is compiled notices that."""
+    path = tmp_path / "etc/config.yaml"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"runtime": "/tmp/evil"}))
+    monkeypatch.setenv("CDI_RUNC_CONFIG", str(path))
+    try:
+        time.sleep(0.08)  # what is younger is not believed
+        config_compile.refresh(str(path))
+        before = settings.compiled(str(path))
+        if how == "owner":
+            os.chown(path, 54321, 0)
+        elif how == "mode":
+            path.chmod(0o664)
+        else:
+            path.parent.chmod(0o777)
+        after = settings.compiled(str(path))
+        time.sleep(0.08)
+        found = config_compile.refresh(str(path))
+
+        assert ("/tmp/evil",) == before.runtime
+        assert after is None
+        assert found.broken.startswith(f"the configuration {path} is ignored: others could change")
+        assert any(
+            word in found.broken for word in ("; chown root ", "; chmod g-w ", "; chmod go-w ")
+        )
+        assert settings.defaults().runtime == found.runtime
+        assert found == settings.compiled(str(path))
+    finally:
+        forget(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "zero", "sparse", "directory", "dangling", "loop"])
+def test_odd_configuration_is_broken_at_once(tmp_path, kind):
+    """What is no file of a sane size is refused without a wait, and nothing is guessed from it."""
+    path = tmp_path / "config.yaml"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "sparse":
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    else:
+        path.symlink_to({"zero": "/dev/zero", "dangling": "nowhere", "loop": path.name}[kind])
+    found = config_compile.refresh(str(path))
+
+    assert f"cannot read the configuration {path}: " in found.broken
+    assert settings.defaults() == found.but(broken="")
 
 
 def test_what_is_compiled_is_what_was_said(tmp_path, monkeypatch):
