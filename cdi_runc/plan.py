@@ -70,7 +70,9 @@ def examine(
                     except errors.Unusable as error:
                         problems.append((device, pointer, error.message))
                         continue
-                    steps.append(Step(key, edit, name, path, pointer, note))
+                    # A node that cannot be made becomes a mount.
+                    own = key if type(edit) is kind else "mounts"
+                    steps.append(Step(own, edit, name, path, pointer, note))
                     problem = edit.preflight(config) if preflight else ""
                     if problem:
                         problems.append((device, pointer, problem))

@@ -49,11 +49,13 @@ class Edit(base.Edit):
 
     def settle(
         self, config: Config, stat: Callable[[str], posix.stat_result] = posix.stat
-    ) -> tuple[Edit, str]:
+    ) -> tuple[base.Edit, str]:
         """Fill in type, numbers, mode and owner, from the host's node and the container's user.
 
         The host's path may be a symbolic link, such as udev's by-id names.  A node whose type and
         major number the spec gives needs no node on the host; it still takes its mode from one.
+        Without root no node can be made, and the runtime mounts the host's node of the same path
+        in its place; one of another path becomes a mount here.
         """
         edit, note = self, ""
         host_path = self.host_path or self.path
@@ -68,6 +70,7 @@ class Edit(base.Edit):
                 ) from error
         if found is not None:
             edit, note = self._filled(found, host_path)
+        is_special = found is None or host_path != self.path or note != ""
         user = base.look(config, "process", "user")
         owner = {
             key: user[key] for key in ("uid", "gid") if getattr(edit, key) is None and user.get(key)
@@ -75,7 +78,21 @@ class Edit(base.Edit):
         numbers = STANDARD.get(paths.clean(self.path))
         if numbers and (edit.type, edit.major, edit.minor) != ("c", *numbers):
             note = Doubt(f"{self.path} takes the place of a standard node")
-        return (edit.but(**owner) if owner else edit), note
+        if owner:
+            edit = edit.but(**owner)
+        if is_special and (base.has_namespace(config, "user") or _is_rootless()):
+            return _mounted(edit, host_path, note)
+        return edit, note
+
+    def is_at(self, path: str) -> bool:
+        """Tell whether *path* on the host is this node."""
+        try:
+            found = posix.stat(path)
+        except (OSError, ValueError):
+            return False
+        numbers = (posix.major(found.st_rdev), posix.minor(found.st_rdev))
+        same = _TYPES.get(found.st_mode & 0o170000) == ("c" if self.type == "u" else self.type)
+        return same and (self.type == "p" or numbers == (self.major, self.minor))
 
     def _is_complete(self) -> bool:
         return bool(self.type and (self.major or self.type == "p"))
@@ -133,6 +150,24 @@ class Edit(base.Edit):
             "minor": self.minor,
             "access": self.permissions or "rwm",
         }
+
+
+def _is_rootless() -> bool:
+    """Tell whether the runtime can make no node at all, whatever namespaces the container has."""
+    return posix.geteuid() != 0 or base.own_map("uid") is not None
+
+
+def _mounted(edit: Edit, host_path: str, note: str) -> tuple[base.Edit, str]:
+    """Return what gives the container *edit* where the runtime can only mount the host's nodes."""
+    if edit.is_at(edit.path):
+        return edit, note
+    if host_path != edit.path and edit.is_at(host_path) and _is_rootless():
+        mount = base.kind("mounts").Edit(host_path, edit.path, ("bind",), "bind")
+        return mount, "mounted, as no node can be made in a user namespace"
+    raise errors.Unusable(
+        f"device node {edit.path} ({edit.type} {edit.major}:{edit.minor}) can be had in a user"
+        " namespace only if this host has the same node at that path"
+    )
 
 
 def check(entries: list[dict[str, Any]], report: Report) -> None:
