@@ -148,7 +148,5 @@ class RootlessPodman(Podman):
     def clean_up(self):
         """Remove all that Podman left, and end the process that keeps its user namespace."""
         self("rm", "--all", "--force", check=False)
-        pause = self.user.runtime_dir / "libpod/tmp/pause.pid"
-        if pause.exists():
-            os.kill(int(pause.read_text()), signal.SIGKILL)
+        os.kill(int((self.directory / "tmp/pause.pid").read_text()), signal.SIGKILL)
         unmount_below(self.directory)
