@@ -83,6 +83,23 @@ def test_node_of_other_numbers(rootless_podman, user, tmp_path):
         assert word in finished.err
 
 
+@pytest.mark.parametrize("path", ["its own", "another"])
+def test_node_that_the_user_may_not_use(rootless_podman, user, installation, tmp_path, path):
+    """Doctor says that what is closed to the user is closed to the user's container."""
+    node = Node(tmp_path / "node", free_loop_numbers()[0], mode=0o640)
+    place = str(node.path) if path == "its own" else DEVICE
+    user.spec({"deviceNodes": [{"path": place, "hostPath": str(node.path)}]})
+    said = rootless_podman.run(*ONE, command=[*probe()[:-1], place]).out
+    (record,) = user.records()
+    examined = user(installation.cdictl, "doctor", record["container"], check=False)
+
+    assert said.endswith(" read=no write=no\n")
+    assert examined.status == 1
+    told = f"your user may not read and write {node.path}, which is 0640 root:root"
+    assert told in " ".join(examined.out.split())
+    assert "keep-groups" in examined.out
+
+
 def test_groups(rootless_podman, user):
     """A group of the user's range is given, with a warning that it is another one of the host."""
     user.spec({"additionalGids": [44]})
