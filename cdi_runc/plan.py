@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdi_runc import edits, errors
+from cdi_runc import edits, errors, paths
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -51,6 +51,7 @@ def examine(
     devices: Sequence[Device], config: Config, *, preflight: bool = True
 ) -> tuple[list[Step], list[Problem]]:
     """Return the steps for *devices*, but for edits that cannot be settled, and every problem."""
+    no_nodes = preflight and (edits.has_namespace(config, "user") or not paths.is_system())
     steps: list[Step] = []
     problems: list[Problem] = []
     seen: set[str] = set()
@@ -67,6 +68,8 @@ def examine(
                     pointer = edits.pointer(place, key, index)
                     try:
                         edit, note = kind(*arguments).settle(config)
+                        if no_nodes:
+                            edit, note = edit.pass_on(note)
                     except errors.Unusable as error:
                         problems.append((device, pointer, error.message))
                         continue

@@ -80,7 +80,7 @@ def links_for_systemd(
             node, _ = use.edit.settle({})
         except Unusable:
             continue
-        if isinstance(node, Node) and node.type in ("c", "b"):
+        if node.type in ("c", "b"):
             kind = "char" if node.type == "c" else "block"
             link = f"{dev}/{kind}/{node.major}:{node.minor}"
             if not os.path.exists(link):

@@ -92,6 +92,15 @@ class Edit(Record):
         """
         return self, ""
 
+    def pass_on(self, note: str) -> tuple[Edit, str]:
+        """Return what does the same where the runtime can make no node, only mount the host's.
+
+        Raises:
+            Unusable: nothing does.
+
+        """
+        return self, note
+
     def entry(self) -> Any:
         """Return what the edit puts into config.json."""
         raise NotImplementedError

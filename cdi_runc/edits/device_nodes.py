@@ -49,13 +49,11 @@ class Edit(base.Edit):
 
     def settle(
         self, config: Config, stat: Callable[[str], posix.stat_result] = posix.stat
-    ) -> tuple[base.Edit, str]:
+    ) -> tuple[Edit, str]:
         """Fill in type, numbers, mode and owner, from the host's node and the container's user.
 
         The host's path may be a symbolic link, such as udev's by-id names.  A node whose type and
         major number the spec gives needs no node on the host; it still takes its mode from one.
-        Without root no node can be made, and the runtime mounts the host's node of the same path
-        in its place; one of another path becomes a mount here.
         """
         edit, note = self, ""
         host_path = self.host_path or self.path
@@ -70,7 +68,6 @@ class Edit(base.Edit):
                 ) from error
         if found is not None:
             edit, note = self._filled(found, host_path)
-        is_special = found is None or host_path != self.path or note != ""
         user = base.look(config, "process", "user")
         owner = {
             key: user[key] for key in ("uid", "gid") if getattr(edit, key) is None and user.get(key)
@@ -78,11 +75,24 @@ class Edit(base.Edit):
         numbers = STANDARD.get(paths.clean(self.path))
         if numbers and (edit.type, edit.major, edit.minor) != ("c", *numbers):
             note = Doubt(f"{self.path} takes the place of a standard node")
-        if owner:
-            edit = edit.but(**owner)
-        if is_special and (base.has_namespace(config, "user") or _is_rootless()):
-            return _mounted(edit, host_path, note)
-        return edit, note
+        return (edit.but(**owner) if owner else edit), note
+
+    def pass_on(self, note: str) -> tuple[base.Edit, str]:
+        """Leave a node to the runtime if it mounts the right one, else mount it ourselves.
+
+        The runtime goes by the path in the container, so a node of another path would be another
+        device or none (runc 1.1.5).
+        """
+        if self.is_at(self.path):
+            return self, note
+        host_path = self.host_path or self.path
+        if paths.is_system() or host_path == self.path or not self.is_at(host_path):
+            raise errors.Unusable(
+                f"device node {self.path} ({self.type} {self.major}:{self.minor}) can be had in a"
+                " user namespace only if this host has the same node at that path"
+            )
+        mount = base.kind("mounts").Edit(host_path, self.path, ("bind",), "bind")
+        return mount, "mounted, as no node can be made in a user namespace"
 
     def is_at(self, path: str) -> bool:
         """Tell whether *path* on the host is this node."""
@@ -150,24 +160,6 @@ class Edit(base.Edit):
             "minor": self.minor,
             "access": self.permissions or "rwm",
         }
-
-
-def _is_rootless() -> bool:
-    """Tell whether the runtime can make no node at all, whatever namespaces the container has."""
-    return posix.geteuid() != 0 or base.own_map("uid") is not None
-
-
-def _mounted(edit: Edit, host_path: str, note: str) -> tuple[base.Edit, str]:
-    """Return what gives the container *edit* where the runtime can only mount the host's nodes."""
-    if edit.is_at(edit.path):
-        return edit, note
-    if host_path != edit.path and edit.is_at(host_path) and _is_rootless():
-        mount = base.kind("mounts").Edit(host_path, edit.path, ("bind",), "bind")
-        return mount, "mounted, as no node can be made in a user namespace"
-    raise errors.Unusable(
-        f"device node {edit.path} ({edit.type} {edit.major}:{edit.minor}) can be had in a user"
-        " namespace only if this host has the same node at that path"
-    )
 
 
 def check(entries: list[dict[str, Any]], report: Report) -> None:

@@ -10,7 +10,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from support.samples import EDITS, config, replay, spec, undo
 
-from cdi_runc import conflicts, plan
+from cdi_runc import conflicts, paths, plan
 from cdi_runc.edits import Doubt, additional_gids, device_nodes, hooks, mounts
 from cdi_runc.errors import Conflicting, Unusable
 
@@ -133,20 +133,51 @@ def in_user_namespace(**linux):
         pytest.param({"path": "/dev/acme9", "type": "c", "major": 9, "minor": 9}, id="missing"),
     ],
 )
-def test_node_that_a_user_namespace_cannot_have(node):
+def test_node_that_a_user_namespace_cannot_have(host, node):
     """Where the runtime mounts the host's node of that path, it must be the one that is meant."""
-    edit = device_nodes.Edit(*device_nodes.parse([node])[0])
+    (host.etc / "a.json").write_text(spec(("w0", {"deviceNodes": [node]})))
+    devices = host.resolve(W0)
     with pytest.raises(Unusable, match=f"device node {node['path']} .* in a user namespace"):
-        edit.settle(in_user_namespace())
-    edit.settle({})
+        plan.build(devices, in_user_namespace())
+    plan.build(devices, in_user_namespace(), preflight=False)  # what the reference does
+    plan.build(devices, {})
 
 
-@pytest.mark.parametrize("host_path", ["", "/dev/null"])
-def test_node_that_a_user_namespace_can_have(host_path):
+@pytest.mark.parametrize("host_path", [{}, {"hostPath": "/dev/null"}, {"hostPath": "/dev//null"}])
+def test_node_that_a_user_namespace_can_have(host, host_path):
     """The host's node of the same path is one in any namespace."""
-    settled, note = device_nodes.Edit("/dev/null", host_path).settle(in_user_namespace())
+    node = {"path": "/dev/null", **host_path}
+    (host.etc / "a.json").write_text(spec(("w0", {"deviceNodes": [node]})))
+    (step,) = plan.build(host.resolve(W0), in_user_namespace())
 
-    assert ("c", 1, 3, "") == (settled.type, settled.major, settled.minor, note)
+    assert ("deviceNodes", "c", 1, 3) == (
+        step.key,
+        step.edit.type,
+        step.edit.major,
+        step.edit.minor,
+    )
+
+
+def test_node_of_a_caller_who_is_not_root(host, monkeypatch):
+    """A node of another path is mounted, as nobody but root can make one."""
+    monkeypatch.setattr(paths, "is_system", lambda: False)
+    nodes = [{"path": "/dev/acme0", "hostPath": "/dev/null"}, {"path": "/dev/zero"}]
+    (host.etc / "a.json").write_text(spec(("w0", {"deviceNodes": nodes})))
+    steps = plan.build(host.resolve(W0), {})
+    mount = {
+        "destination": "/dev/acme0",
+        "type": "bind",
+        "source": "/dev/null",
+        "options": ["bind"],
+    }
+
+    assert [("mounts", mount), ("deviceNodes", steps[1].edit.entry())] == [
+        (step.key, step.edit.entry()) for step in steps
+    ]
+    assert [
+        "/devices/0/containerEdits/deviceNodes/0",
+        "/devices/0/containerEdits/deviceNodes/1",
+    ] == [step.pointer for step in steps]
 
 
 MAPPED = [
