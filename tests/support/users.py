@@ -146,7 +146,13 @@ class RootlessPodman(Podman):
         return self.user(*words, **options)
 
     def clean_up(self):
-        """Remove all that Podman left, and end the process that keeps its user namespace."""
+        """Remove all that Podman left, and end the processes that keep its user namespaces.
+
+        There is one for each of its directories: doctor asks Podman as it is by itself.
+        """
         self("rm", "--all", "--force", check=False)
-        os.kill(int((self.directory / "tmp/pause.pid").read_text()), signal.SIGKILL)
+        for place in (self.directory, self.user.runtime_dir / "libpod"):
+            pause = place / "tmp/pause.pid"
+            if pause.exists():
+                os.kill(int(pause.read_text()), signal.SIGKILL)
         unmount_below(self.directory)
