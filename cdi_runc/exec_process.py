@@ -3,6 +3,8 @@
 Engines make the process of an exec from their own copy of the configuration, which has none of our
 edits.  What they need is kept for each container that we edited, below the state directory, under
 the path of the runtime's root and the container's id; ``delete`` removes it (see the launcher).
+Which root the runtime takes where none is given depends on the runtime and on who calls, so that
+one has a name of its own.
 
 Trusted: the kept file, as only our own user can write it.  Nothing here may keep an exec from
 running.
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 LIMIT = 16 << 20  # bytes of a process.json
 FORMAT = "exec 1"
 YOUNG = 600  # seconds in which a container may still be about to be created
+DEFAULT = "-default"
 
 
 def place(call: Invocation) -> str | None:
@@ -44,9 +47,9 @@ def place(call: Invocation) -> str | None:
 
 
 def absolute(root: str) -> str:
-    """Return the runtime's root directory as an absolute path; its default where none is given."""
+    """Return the runtime's root directory as an absolute path; its name where none is given."""
     if not root:
-        return "/run/runc"
+        return DEFAULT
     return root if root[0] == "/" else f"{posix.getcwd()}/{root}"
 
 
@@ -156,20 +159,23 @@ def prune() -> None:
     state = paths.state()
     if state is None or not trust.private(state):
         return
-    _prune(f"{state}/exec", "", time.time() - YOUNG)
+    before = time.time() - YOUNG
+    _prune(f"{state}/exec", "", ("",), before)
+    _prune(f"{state}/exec{DEFAULT}", "", paths.runtime_roots(), before)
 
 
-def _prune(top: str, below: str, before: float) -> None:
+def _prune(top: str, below: str, roots: Iterable[str], before: float) -> None:
     try:
         names = posix.listdir(top + below)
     except NotADirectoryError:
-        if not paths.exists(below) and posix.stat(top + below).st_mtime < before:
+        known = any(paths.exists(root + below) for root in roots)
+        if not known and posix.stat(top + below).st_mtime < before:
             posix.unlink(top + below)
         return
     except OSError:
         return
     for name in names:
-        _prune(top, f"{below}/{name}", before)
+        _prune(top, f"{below}/{name}", roots, before)
     if below:
         try:
             posix.rmdir(top + below)

@@ -11,6 +11,7 @@ from support.configurations import Configuration, forget
 from support.devices import Node, free_loop_numbers, in_cgroup_v2
 from support.engines import Ctr, Dockerd, Podman
 from support.installations import Installation, install
+from support.users import RootlessPodman, User
 
 
 def pytest_addoption(parser):
@@ -199,3 +200,37 @@ def podman(podman_storage):
     """Lend Podman to one test."""
     podman_storage.configuration.reset()
     return podman_storage
+
+
+@pytest.fixture(scope="session")
+def ordinary_user(installation, tmp_path_factory):
+    """Make a user who can enter the directories of the tests."""
+    base = tmp_path_factory.getbasetemp()
+    for directory in (base, installation.prefix):
+        directory.chmod(0o711)
+    user = User(base)
+    yield user
+    user.remove()
+
+
+@pytest.fixture
+def user(ordinary_user, tmp_path):
+    """Lend the user to one test."""
+    tmp_path.chmod(0o711)
+    ordinary_user.reset()
+    return ordinary_user
+
+
+@pytest.fixture(scope="session")
+def rootless_storage(ordinary_user, installation, busybox_rootfs):
+    """Give the user's Podman the image of the tests."""
+    podman = RootlessPodman(ordinary_user, installation.shim)
+    podman.load(busybox_rootfs)
+    yield podman
+    podman.clean_up()
+
+
+@pytest.fixture
+def rootless_podman(rootless_storage, user):
+    """Lend the user's Podman to one test."""
+    return rootless_storage

@@ -6,7 +6,7 @@ import marshal
 import posix
 import time
 
-from cdi_runc import files, log, settings, trust
+from cdi_runc import files, log, paths, settings, trust
 from cdi_runc.bundle import describe
 from cdi_runc.config import load, salvage
 from cdi_runc.errors import BadConfiguration
@@ -70,8 +70,19 @@ def _keep(path: str, found: Settings, status: posix.stat_result) -> None:
         earlier = YOUNG_NS if young else 0
         files.replace(f"{where}/directory", b"", mtime_ns=above.st_mtime_ns - earlier)
         files.replace(f"{where}/patterns", patterns(found), mtime_ns=status.st_mtime_ns - earlier)
+        if path == paths.own_config() and not paths.is_system():
+            _link(path, paths.config_link())
     except OSError as error:
         log.unusual(found, "warning", "compiled configuration not kept", reason=describe(error))
+
+
+def _link(path: str, link: str) -> None:
+    try:
+        posix.symlink(path, link)
+    except FileExistsError:
+        if posix.readlink(link) != path:
+            posix.unlink(link)
+            posix.symlink(path, link)
 
 
 def patterns(found: Settings) -> bytes:

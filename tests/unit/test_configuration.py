@@ -2,6 +2,7 @@
 
 import json
 import os
+import posix
 import re
 import time
 
@@ -9,7 +10,7 @@ import pytest
 from support.configurations import forget
 from support.installations import ROOT
 
-from cdi_runc import requests, settings
+from cdi_runc import paths, requests, settings
 from cdi_runc.config import compile as config_compile
 from cdi_runc.config import load, salvage
 from cdi_runc.errors import BadConfiguration
@@ -168,3 +169,20 @@ def test_what_is_compiled_is_what_was_said(tmp_path, monkeypatch):
         assert config_compile.refresh(str(path)).broken.startswith(f"configuration {path}: line 1")
     finally:
         forget(tmp_path)
+
+
+def test_a_users_configuration_is_found_without_a_home(tmp_path, monkeypatch):
+    """What is compiled from it leaves a link to it, which follows when it moves."""
+    monkeypatch.setattr(paths, "is_system", lambda: False)
+    monkeypatch.setitem(posix.environ, b"XDG_RUNTIME_DIR", os.fsencode(tmp_path / "run"))
+    for home in ("a", "b"):
+        own = tmp_path / home / ".config/cdi-runc/config.yaml"
+        own.parent.mkdir(parents=True)
+        own.write_text("runtime: /bin/true")
+        monkeypatch.setitem(posix.environ, b"HOME", os.fsencode(tmp_path / home))
+        settings.current()
+        monkeypatch.delitem(posix.environ, b"HOME")
+        place, named = paths.config()
+
+        assert (os.path.realpath(place), named) == (str(own), False)
+        assert settings.current().runtime == ("/bin/true",)

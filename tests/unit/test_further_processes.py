@@ -10,7 +10,7 @@ import pytest
 from support.configurations import forget
 from support.samples import config, spec
 
-from cdi_runc import create, exec_process, invocation
+from cdi_runc import create, exec_process, invocation, paths
 
 W0 = "acme.example/widget=w0"
 
@@ -177,3 +177,23 @@ def test_containers_that_are_gone_are_forgotten(container, tmp_path):
     exec_process.prune()
 
     assert ["known", "young"] == sorted(os.listdir(container.kept.parent))
+
+
+def test_containers_below_the_default_root_are_forgotten(tmp_path, monkeypatch):
+    """Without a root, a container is known while runc or crun have it in theirs."""
+    roots = [str(tmp_path / name) for name in ("runc", "crun")]
+    monkeypatch.setattr(paths, "runtime_roots", lambda: roots)
+    monkeypatch.setattr(paths, "state", lambda: str(tmp_path / "state"))
+    old = time.time() - 2 * exec_process.YOUNG
+    places = [
+        Path(exec_process.place(invocation.parse(["exec", id_]))) for id_ in ("a", "b", "gone")
+    ]
+    places[0].parent.mkdir(parents=True)
+    for place in places:
+        place.write_bytes(b"")
+        os.utime(place, (old, old))
+    (tmp_path / "runc/a").mkdir(parents=True)
+    (tmp_path / "crun/b").mkdir(parents=True)
+    exec_process.prune()
+
+    assert ["a", "b"] == sorted(os.listdir(places[0].parent))
