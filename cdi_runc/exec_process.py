@@ -2,9 +2,10 @@
 
 Engines make the process of an exec from their own copy of the configuration, which has none of our
 edits.  What they need is kept for each container that we edited, below the state directory, under
-the path of the runtime's root and the container's id; ``delete`` removes it (see the launcher).
-Which root the runtime takes where none is given depends on the runtime and on who calls, so that
-one has a name of its own.
+the path of the runtime's root and the container's id; ``delete --force`` removes it (see the
+launcher), and :func:`prune` what is left of containers that went without.  Which root the runtime
+takes where none is given depends on the runtime and on who calls, so that one has a name of its
+own.
 
 Trusted: the kept file, as only our own user can write it.  Nothing here may keep an exec from
 running.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import marshal
 import posix
+import time
 
 from cdi_runc import files, jsonio, paths, settings, trust
 
@@ -82,12 +84,27 @@ def remember(done: Iterable[Done], call: Invocation) -> None:
             pass
         return
     kept = tuple((name, value, own) for name, (value, own) in variables.items())
-    data = marshal.dumps((FORMAT, kept, tuple(groups)))
-    try:
-        _write(where, data)
-    except FileNotFoundError:
-        files.make_private(where.rpartition("/")[0])
-        _write(where, data)
+    _keep(where, marshal.dumps((FORMAT, kept, tuple(groups))))
+    top = f"{paths.state()}/exec"
+    if posix.stat(top).st_mtime < time.time() - YOUNG:  # as old as the last look, see prune
+        prune()
+
+
+def _keep(path: str, data: bytes) -> None:
+    attempts = 3  # another call may be about to remove an empty directory
+    while True:
+        try:
+            _write(path, data)
+        except FileNotFoundError:
+            attempts -= 1
+            if not attempts:
+                raise
+        else:
+            return
+        try:
+            files.make_private(path.rpartition("/")[0])
+        except FileNotFoundError:
+            pass
 
 
 def _write(path: str, data: bytes) -> None:
@@ -152,12 +169,15 @@ def _merged(process: dict[str, Any], variables: Variables, groups: tuple[int, ..
 def prune() -> None:
     """Remove what is kept of containers that the runtime no longer knows.
 
-    ``delete`` does so too; this is for those that a reboot or another runtime deleted.
+    Nobody tells us of the end of a ``run``, of a ``delete`` without ``--force`` that succeeded, or
+    of a reboot.
     """
-    import time
-
     state = paths.state()
     if state is None or not trust.private(state):
+        return
+    try:
+        posix.utime(f"{state}/exec")
+    except OSError:
         return
     before = time.time() - YOUNG
     _prune(f"{state}/exec", "", ("",), before)
@@ -168,9 +188,7 @@ def _prune(top: str, below: str, roots: Iterable[str], before: float) -> None:
     try:
         names = posix.listdir(top + below)
     except NotADirectoryError:
-        known = any(paths.exists(root + below) for root in roots)
-        if not known and posix.stat(top + below).st_mtime < before:
-            posix.unlink(top + below)
+        _forget(top + below, [root + below for root in roots], before)
         return
     except OSError:
         return
@@ -181,3 +199,11 @@ def _prune(top: str, below: str, roots: Iterable[str], before: float) -> None:
             posix.rmdir(top + below)
         except OSError:
             pass  # in use
+
+
+def _forget(kept: str, containers: Iterable[str], before: float) -> None:
+    try:
+        if not any(map(paths.exists, containers)) and posix.stat(kept).st_mtime < before:
+            posix.unlink(kept)
+    except FileNotFoundError:
+        pass  # a delete was faster

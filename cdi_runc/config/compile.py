@@ -10,7 +10,7 @@ from cdi_runc import files, log, paths, settings, trust
 from cdi_runc.bundle import describe
 from cdi_runc.config import load, salvage
 from cdi_runc.errors import BadConfiguration
-from cdi_runc.specs.compile import RACY_NS
+from cdi_runc.specs.compile import RACY_NS, lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,8 +34,18 @@ def refresh(path: str) -> Settings:
     """Read the configuration at *path*, keep what was compiled from it, and return it.
 
     A configuration that cannot be used gives settings whose ``broken`` says why, and whose
-    requests are a guess that misses none.
+    requests are a guess that misses none.  Only one process compiles; the others wait for it.
     """
+    held, waited = lock(settings.directory(path))
+    try:
+        made = settings.compiled(path) if waited else None
+        return _compile(path) if made is None else made
+    finally:
+        if held is not None:
+            posix.close(held)
+
+
+def _compile(path: str) -> Settings:
     status = None
     try:
         status = posix.stat(path)

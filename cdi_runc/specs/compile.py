@@ -55,7 +55,7 @@ def refresh(settings: Settings) -> hot.Registry:
 
     Only one process compiles; the others wait for it and use what it wrote.
     """
-    lock, waited = _lock(settings.state_dir)
+    held, waited = lock(settings.state_dir)
     try:
         previous = _previous(settings.state_dir)
         if waited and previous is not None and previous.is_current(settings.spec_dirs):
@@ -63,7 +63,7 @@ def refresh(settings: Settings) -> hot.Registry:
         data = compiled(settings.spec_dirs, previous)
         registry = hot.Registry(lambda length, offset: data[offset : offset + length])
         _tell(registry, previous, settings)
-        if lock is not None:
+        if held is not None:
             exec_process.prune()
             try:
                 files.replace(f"{settings.state_dir}/registry", data)
@@ -71,8 +71,8 @@ def refresh(settings: Settings) -> hot.Registry:
                 log.unusual(settings, "warning", "registry not kept", reason=describe(error))
         return registry
     finally:
-        if lock is not None:
-            posix.close(lock)
+        if held is not None:
+            posix.close(held)
 
 
 def _previous(state_dir: str | None) -> hot.Registry | None:
@@ -88,14 +88,14 @@ def _previous(state_dir: str | None) -> hot.Registry | None:
     return None
 
 
-def _lock(state_dir: str | None) -> tuple[int | None, bool]:
-    """Return a locked file of the state directory, or None; and whether it took waiting."""
-    if state_dir is None:
+def lock(directory: str | None) -> tuple[int | None, bool]:
+    """Return a locked file of a private *directory*, or None; and whether it took waiting."""
+    if directory is None:
         return None, False
     try:
-        files.make_private(state_dir)
+        files.make_private(directory)
         flags = posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC | posix.O_NOFOLLOW
-        fd = posix.open(f"{state_dir}/lock", flags, 0o600)
+        fd = posix.open(f"{directory}/lock", flags, 0o600)
     except OSError:
         return None, False
     until = time.monotonic() + LOCK_SECONDS

@@ -45,6 +45,7 @@ def check(bundles, configuration):
     assert len(records) == len({record["id"] for record in records})
     for bundle in bundles:
         assert "ACME=1" in bundle.load()["process"]["env"]
+    assert not configuration.log_file.exists()  # nothing unusual
 
 
 def test_two_hundred_whole_records(create_all):

@@ -4,10 +4,11 @@ import json
 import marshal
 import os
 import time
+import types
 from pathlib import Path
 
 import pytest
-from support.configurations import forget
+from support.configurations import STATE, forget
 from support.samples import config, spec
 
 from cdi_runc import create, exec_process, invocation, paths
@@ -36,6 +37,10 @@ class Container:
         path = self.bundle / "config.json"
         if not path.exists():
             path.write_text(json.dumps({**config(annotations={"cdi.k8s.io/x": W0}), **changes}))
+        self.create_again()
+
+    def create_again(self):
+        """Create the container with the same device."""
         create.prepare(
             self.call("create", "-b", str(self.bundle), "c1"), self.host.settings, "/bin/true"
         )
@@ -197,3 +202,59 @@ def test_containers_below_the_default_root_are_forgotten(tmp_path, monkeypatch):
     exec_process.prune()
 
     assert ["a", "b"] == sorted(os.listdir(places[0].parent))
+
+
+def test_a_delete_may_be_faster(container, monkeypatch):
+    """What a delete removes while we look for containers that are gone is no trouble."""
+    container.create({"env": ["A=1"]})
+    old = time.time() - 2 * exec_process.YOUNG
+    os.utime(container.kept, (old, old))
+
+    def exists(path):
+        container.kept.unlink(missing_ok=True)
+        return os.path.exists(path)
+
+    monkeypatch.setattr(exec_process.paths, "exists", exists)
+    exec_process.prune()
+
+    assert not container.kept.exists()
+
+
+def test_a_create_forgets_containers_that_are_gone(container):
+    """Without any change of a spec file, a create looks for such containers now and then."""
+    container.create({"env": ["A=1"]})
+    time.sleep(0.1)  # a spec file that young is compiled again
+    container.create_again()
+    gone = container.kept.with_name("gone")
+    gone.write_bytes(container.kept.read_bytes())
+    old = time.time() - 2 * exec_process.YOUNG
+    os.utime(gone, (old, old))
+    container.create_again()
+    assert gone.exists()
+    os.utime(STATE / "exec", (old, old))
+    container.create_again()
+
+    assert not gone.exists()
+    assert container.kept.exists()
+
+
+def test_a_directory_that_goes_meanwhile_is_made_again(container, monkeypatch):
+    """A directory that another call removes as empty keeps nothing from being kept."""
+    container.create({"env": ["A=1"]})
+    container.kept.unlink()
+    container.kept.parent.rmdir()
+    make, made = exec_process.files.make_private, []
+
+    def make_private(directory):
+        make(directory)
+        made.append(directory)
+        if len(made) == 1:
+            os.rmdir(directory)
+
+    monkeypatch.setattr(exec_process.files, "make_private", make_private)
+    done = types.SimpleNamespace
+    variable = done(key="env", edit=done(entry=lambda: "A=1"))
+    effect = done(after="A=1", before=None)
+    exec_process.remember([done(step=variable, effect=effect)], container.call("exec", "c1"))
+
+    assert container.kept.exists()
