@@ -47,9 +47,9 @@ def _names(root: str, folder: str) -> list[str]:
     place = f"{root}/{folder}"
     try:
         place = f"{root}/{posix.readlink(place).lstrip('/')}"  # usr/lib, as a rule
-    except OSError:
+    except (OSError, ValueError):  # a NUL in the path
         pass
     try:
         return [] if ".." in place.split("/") else posix.listdir(place)
-    except OSError:
+    except (OSError, ValueError):
         return []
