@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdi_runc import audit, errors, jsonio, plan, registry, requests
+from cdi_runc import audit, errors, plan, registry, requests
 from cdi_runc.bundle import Bundle, describe
 from cdi_runc.edits import Doubt
 
@@ -41,6 +41,8 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
         done = plan.carry_out(steps, bundle.config, dict(settings.conflicts))
         _check_conflicts(done, record, settings)
         record.edits(done)
+        changed = any(one.effect.action in CHANGES for one in done)
+        data = bundle.encoded() if changed else bundle.data
     except errors.CdiRuncError as error:
         _append(record, call, "failed", str(error))
         raise
@@ -50,8 +52,6 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
         _warn(text, call)
     for path, why, _, _ in specs.faults:
         record.warn(f"spec file ignored: {path}: {why}")
-    changed = any(one.effect.action in CHANGES for one in done)
-    data = jsonio.dumps(bundle.config) if changed else bundle.data
     record.digests(bundle.data, data)
     if settings.exec == "merge":
         _remember(done, call)

@@ -33,8 +33,8 @@ NEEDED = frozenset(
 TEXTS = ("id", "time", "container", "bundle", "engine", "root", "result")
 LISTS = {"requests": "device", "specs": "path", "edits": "where", "conflicts": "where"}
 """Lists of objects, and a member of each object that is text."""
-DEPTH = 100
-"""What is nested deeper is no record: a config.json of OCI has ten levels."""
+DEPTH = 500
+"""What is nested deeper is not shown: a config.json of OCI has ten levels."""
 LONGEST = 64 << 20
 """Bytes of a line; a record tells of parts of a config.json, which can be no larger."""
 SHOWN_FAULTS = 3

@@ -45,9 +45,15 @@ def _read_json(data: bytes) -> Any:
     class Rules(jsonio.Rules):
         object_pairs_hook = staticmethod(_unique)
         parse_float = float
-        parse_int = int
+        parse_int = staticmethod(_integer)
 
     return jsonio.scan(data.decode().strip(jsonio.SPACE), Rules)
+
+
+def _integer(text: str) -> object:
+    """Return an integer, or a float where 64 bits do not hold it, as go-yaml does."""
+    number = int(text) if len(text) <= len(f"{1 << 64}") else 1 << 64
+    return number if -(1 << 63) <= number < 1 << 64 else float(text)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

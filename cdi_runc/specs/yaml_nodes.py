@@ -106,14 +106,17 @@ def _refuse_escaped_slash(root: Any, data: bytes) -> None:
             waiting += [one for pair in node.value for one in pair]
 
 
-_QUOTED_OR_TAB = re.compile(rb"""("(?:[^"\\]|\\.)*"|'[^']*'|\#[^\n]*)|\t""", re.DOTALL)
+_QUOTED_OR_TAB = re.compile(
+    rb"""(?P<kept>"(?:[^"\\]|\\.)*"|'[^']*'|\#[^\n]*)|"(?:[^"\\]|\\.)*|\t""", re.DOTALL
+)
 
 
 def _without_tabs(data: bytes) -> bytes:
     # go-yaml allows tabs between the tokens of a flow collection, such as JSON; PyYAML does not.
-    # A blank in the place of a tab changes nothing there, columns included.
+    # A blank in the place of a tab changes nothing there, columns included.  A quotation mark that
+    # is never closed takes all that follows: a search from each escaped one would be quadratic.
     if b"\t" in data and data.lstrip()[:1] in (b"{", b"["):
-        return _QUOTED_OR_TAB.sub(lambda found: found[1] or b" ", data)
+        return _QUOTED_OR_TAB.sub(lambda found: found["kept"] or found[0].replace(b"\t", b" "), data)
     return data
 
 

@@ -17,6 +17,10 @@ warnings.simplefilter("error")
 with atheris.instrument_imports(include=["cdi_runc"], enable_loader_override=False):
     from tests.fuzz import targets
 
+from tests.fuzz import mutation
+
+JSON = ("spec", "configuration", "config_json", "daemon_json", "audit", "process_json")
+
 
 def main():
     """Fuzz until the flags say that it is enough."""
@@ -39,8 +43,18 @@ def main():
         words = os.path.join(top, "words")
         with open(words, "w", encoding="utf-8") as file:
             file.writelines(f'"{escaped(word)}"\n' for word in targets.words())
-        atheris.Setup([sys.argv[0], f"-dict={words}", *flags], run)
+        mutator = {"custom_mutator": mutated} if name in JSON else {}
+        atheris.Setup([sys.argv[0], f"-dict={words}", *flags], run, **mutator)
         atheris.Fuzz()
+
+
+WORDS = targets.words()
+
+
+def mutated(data, longest, seed):
+    """Change a value as often as bytes."""
+    made = mutation.mutate(data, longest, seed, WORDS) if seed % 2 else None
+    return atheris.Mutate(data, longest) if made is None else made
 
 
 def keep(findings, data):
