@@ -162,6 +162,7 @@ class Record:
 
         Raises:
             AuditRefused: it cannot be written, and the configuration requires it.
+            BadBundle: it holds of config.json what is nested too deeply; the next one will not.
             OSError: it cannot be written.
 
         """
@@ -172,7 +173,12 @@ class Record:
         content["duration_ms"] = (time.monotonic_ns() - self._started) // 10_000 / 100
         path = self._settings.audit_file
         try:
-            files.append(path, jsonio.dumps(content) + b"\n", 0o640)
+            line = jsonio.dumps(content) + b"\n"
+        except RecursionError:
+            content["edits"] = content["conflicts"] = []
+            raise errors.BadBundle("config.json is nested too deeply") from None
+        try:
+            files.append(path, line, 0o640)
         except OSError as problem:
             if self._settings.audit_required:
                 raise errors.AuditRefused(

@@ -46,7 +46,7 @@ def doubt(steps: list[Step], config: Config, bundle: str) -> str:
 def _names(root: str, folder: str) -> list[str]:
     try:
         folder = posix.readlink(f"{root}/{folder}").strip("/")  # usr/lib, as a rule
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # a NUL in the path
         pass
     place = root
     for part in folder.split("/"):

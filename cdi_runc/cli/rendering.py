@@ -23,6 +23,7 @@ COLOURS = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1"
 _PAINT = re.compile(rf"(\033\[(?:0|{'|'.join(COLOURS.values())})m)")
 FORK, LAST, RAIL = "├─ ", "└─ ", "│  "
 SHORT = 76
+DEEP = 50
 NARROW = 24
 """Columns: text is not wrapped into fewer."""
 
@@ -184,10 +185,12 @@ def json_lines(value: Any, indent: str = "", spread: bool = False) -> Iterator[s
     """Yield the lines of *value* as JSON, indented, numbers as they were written.
 
     With *spread*, as a diff wants it, the entries of a list have a line each; a short object in a
-    list has one too.
+    list has one too.  What is nested too deeply for a person stands in one line.
     """
     inner = f"{indent}  "
-    if isinstance(value, dict) and value:
+    if len(inner) > 2 * DEEP:
+        yield jsonio.dumps(value).decode()
+    elif isinstance(value, dict) and value:
         yield "{"
         yield from _members(
             ((jsonio.dumps(key).decode() + ": ", member) for key, member in value.items()),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from cdi_runc.cli.records import Entry
     from cdi_runc.edits import Config
 
+MOST = 1_000_000
+"""Entries of a list of config.json; a record that speaks of one behind them is damaged."""
 _LIST = re.compile(
     r"/process/env|/process/user/additionalGids|/linux/devices|/linux/resources/devices|/mounts"
     r"|/hooks/[^/]+"
@@ -47,6 +49,8 @@ class _List:
         """Do what *edit* did at *index*."""
         action, before = edit["action"], edit["before"]
         place = int(str(edit.get("was", edit["where"])).rpartition("/")[2])
+        if not 0 <= place <= MOST:
+            raise ValueError(f"no list has an entry {place}")
         while len(self.after) < place + (action != "added"):
             cell = _Cell(len(self.before))
             self.before.append(cell)
@@ -65,7 +69,9 @@ class _List:
             cell.see(value)
         left = list(self.before)
         for value in after:
-            cell = next(cell for cell in left if cell.value == value)
+            cell = next((cell for cell in left if cell.value == value), None)
+            if cell is None:
+                raise ValueError("a list was put in another order, and holds other entries now")
             left.remove(cell)
             self.after.append(cell)
 

@@ -27,7 +27,8 @@ def guess(path: str, why: str) -> Settings:
         text = ""
     text = re.sub(r"#.*", "", text)
     words = set(re.findall(r"[A-Za-z_][A-Za-z0-9_.-]*", text))
-    prefixes = set(re.findall(r"[A-Za-z0-9._-][A-Za-z0-9._/-]*/", text))
+    paths = re.findall(r"[A-Za-z0-9._/-]+", text)  # one pattern for all would be quadratic
+    prefixes = {f"{path.rpartition('/')[0]}/".lstrip("/") for path in paths} - {""}
     known = {variable for variable, _, _ in base.environment}
     mounts = re.search(r"mounts:\s*[\"']?(/[A-Za-z0-9._/-]+)", text)
     found: Settings = base.but(

@@ -101,6 +101,8 @@ def read(text: str | None) -> dict[str, Any]:
         members = list(_members(body))
     except json.JSONDecodeError as error:
         raise BadDaemonJson(f"line {error.lineno}: {_explained(error)}") from None
+    except ValueError:  # Python takes no integer over 4,300 digits, and Docker none of 310
+        raise BadDaemonJson("a number in it has too many digits") from None
     except RecursionError:
         raise BadDaemonJson("it is nested too deeply") from None
     if not isinstance(values, dict):

@@ -176,7 +176,8 @@ def _spoken_kind(path: str) -> str:
         return ""
     import re
 
-    pattern = rb"""(?:^|[{,])\s*["']?kind["']?\s*:\s*["']?([^\s"'#,}]+)"""
+    # Blanks, not \s: a search from each line over all lines that follow would be quadratic.
+    pattern = rb"""(?:^|[{,])[ \t]*["']?kind["']?\s*:\s*["']?([^\s"'#,}]+)"""
     found = re.search(pattern, data[: 1 << 16], re.IGNORECASE | re.MULTILINE)
     return found[1].decode("utf-8", "replace") if found else ""
 
