@@ -187,7 +187,13 @@ def resolve(names: Sequence[str], settings: Settings) -> tuple[list[Device], Reg
 
     """
     registry = current(settings)
-    found = [registry.find(name) for name in names]
+    try:
+        found = [registry.find(name) for name in names]
+    except (OSError, ValueError, EOFError, TypeError):  # it is damaged behind its head
+        from cdi_runc.specs import compile  # noqa: A004
+
+        registry = compile.refresh(settings, anew=True)
+        found = [registry.find(name) for name in names]
     devices = [device for device in found if device is not None]
     if len(devices) != len(names):
         from cdi_runc.specs import explain

@@ -69,11 +69,11 @@ class _List:
             cell.see(value)
         left = list(self.before)
         for value in after:
-            cell = next((cell for cell in left if cell.value == value), None)
-            if cell is None:
+            same = [cell for cell in left if cell.value == value]
+            if not same:
                 raise ValueError("a list was put in another order, and holds other entries now")
-            left.remove(cell)
-            self.after.append(cell)
+            left.remove(same[0])
+            self.after.append(same[0])
 
     def values(self, cells: list[_Cell]) -> list[Any]:
         """Return *cells*, one of the two lists, entries that were not seen in runs."""

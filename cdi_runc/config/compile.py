@@ -10,7 +10,7 @@ from cdi_runc import files, log, paths, settings, trust
 from cdi_runc.bundle import describe
 from cdi_runc.config import load, salvage
 from cdi_runc.errors import BadConfiguration
-from cdi_runc.specs.compile import RACY_NS, lock
+from cdi_runc.specs.compile import RACY_NS, lock, may_pass
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,17 +46,18 @@ def refresh(path: str) -> Settings:
 
 
 def _compile(path: str) -> Settings:
-    status = None
     try:
         status = posix.stat(path)
+    except OSError as error:
+        return salvage.guess(path, f"cannot read the configuration {path}: {describe(error)}")
+    try:
         found = load.read(path)
     except BadConfiguration as error:
         found = salvage.guess(path, error.message)
         log.unusual(found, "error", "configuration ignored", file=path, reason=error.message)
-    except OSError as error:
-        found = salvage.guess(path, f"cannot read the configuration {path}: {describe(error)}")
-    if status is not None:
-        _keep(path, found, status)
+        if may_pass(error.__cause__, path):
+            return found
+    _keep(path, found, status)
     return found
 
 
@@ -65,14 +66,14 @@ def _keep(path: str, found: Settings, status: posix.stat_result) -> None:
     if where is None:
         return
     now = time.time_ns()
-    above = posix.stat(path.rpartition("/")[0] or "/")
     way = tuple(trust.marks(path))[:-1]  # the last one is in the signature
-    newest = max(status.st_mtime_ns, status.st_ctime_ns, above.st_mtime_ns, above.st_ctime_ns)
-    young = abs(now - newest) < YOUNG_NS
     made_from = settings.signature(status)
     if abs(now - max(made_from[3], made_from[4])) < RACY_NS:
         made_from = (0, 0, 0, 0, 0)
     try:
+        above = posix.stat(path.rpartition("/")[0] or "/")
+        newest = max(status.st_mtime_ns, status.st_ctime_ns, above.st_mtime_ns, above.st_ctime_ns)
+        young = abs(now - newest) < YOUNG_NS
         files.make_private(where)
         data = marshal.dumps(((settings.STAMP, made_from), way, found.values()))
         files.replace(f"{where}/settings", data)
@@ -97,10 +98,15 @@ def _link(path: str, link: str) -> None:
 
 def patterns(found: Settings) -> bytes:
     """Return what the launcher reads: the runtimes, then the texts that grep searches for."""
-    lines = [f"#runtime={word}" for word in found.runtime]
-    lines += ["#restore=edit"] if found.restores else []
+    lines = ["#restore=edit"] if found.restores else []
     lines += ["{"] if found.default else []  # stands in every config.json
     lines += [f'"{prefix}' for prefix in found.annotations]
     lines += [f'"{variable}=' for variable, _, _ in found.environment]
     lines += ['"/dev/null"'] if found.mounts else []  # the source of every mount that asks
-    return "".join(f"{line}\n" for line in [*lines, *ESCAPES]).encode()
+    texts = "".join(f"{line}\n" for line in [*lines, *ESCAPES]).encode()
+    return runtimes(found.runtime) + texts
+
+
+def runtimes(names: tuple[str, ...]) -> bytes:
+    """Return the lines from which the launcher learns the real runtime."""
+    return "".join(f"#runtime={name}\n" for name in names).encode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import marshal
 import posix
 import time
@@ -31,6 +32,8 @@ LOCK_SECONDS = 10.0
 # so it counts as settled only when its stamps are older than this.
 RACY_NS = 50_000_000
 NEVER: Signature = (0, 0, 0, 0, 0)
+# Missing, below a file, a circle of links, a socket, too long a name.
+LASTING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENAMETOOLONG)
 
 
 class _Parts:
@@ -50,17 +53,24 @@ class _Parts:
         return b"".join(self._pieces)
 
 
-def refresh(settings: Settings) -> hot.Registry:
+def refresh(settings: Settings, *, anew: bool = False) -> hot.Registry:
     """Return the current registry; compile it, and keep it if the state directory allows.
 
-    Only one process compiles; the others wait for it and use what it wrote.
+    Only one process compiles; the others wait for it and use what it wrote.  With *anew* nothing
+    of the one that was kept is used.
     """
     held, waited = lock(settings.state_dir)
     try:
-        previous = _previous(settings.state_dir)
+        previous = None if anew else _previous(settings.state_dir)
         if waited and previous is not None and previous.is_current(settings.spec_dirs):
             return previous
-        data = compiled(settings.spec_dirs, previous)
+        try:
+            data = compiled(settings.spec_dirs, previous)
+        except (ValueError, EOFError, TypeError):  # the previous one is damaged behind its head
+            if previous is None:
+                raise
+            previous = None
+            data = compiled(settings.spec_dirs)
         registry = hot.Registry(lambda length, offset: data[offset : offset + length])
         _tell(registry, previous, settings)
         if held is not None:
@@ -72,7 +82,14 @@ def refresh(settings: Settings) -> hot.Registry:
         return registry
     finally:
         if held is not None:
-            posix.close(held)
+            _unlock(held)
+
+
+def _unlock(held: int) -> None:
+    try:
+        posix.close(held)
+    except OSError:
+        pass  # it ends with this process
 
 
 def _previous(state_dir: str | None) -> hot.Registry | None:
@@ -103,14 +120,28 @@ def lock(directory: str | None) -> tuple[int | None, bool]:
     while True:
         try:
             posix.lockf(fd, posix.F_TLOCK, 0)
-        except OSError:
+        except BlockingIOError:
             if time.monotonic() > until:
                 posix.close(fd)
                 return None, True
             waited = True
             time.sleep(0.005)
+        except OSError:  # a file system without locks: there is nothing to wait for
+            posix.close(fd)
+            return None, waited
         else:
             return fd, waited
+
+
+def may_pass(error: BaseException | None, path: str) -> bool:
+    """Tell whether *error*, met on reading *path*, may be gone at the next try.
+
+    What has such a cause is not kept.  All else stays so until the file's status changes, which
+    its signature tells.
+    """
+    if isinstance(error, PermissionError):
+        return posix.access(path, posix.R_OK, effective_ids=True)
+    return isinstance(error, OSError) and error.errno not in LASTING
 
 
 def _tell(registry: hot.Registry, previous: hot.Registry | None, settings: Settings) -> None:
@@ -215,6 +246,8 @@ def _list(
                 directories.append(None)
             if not isinstance(error, FileNotFoundError):
                 unreadable.append((directory, describe(error), priority))
+            if may_pass(error, directory):
+                directories[priority] = NEVER
             continue
         finally:
             way.update(above)
@@ -271,7 +304,10 @@ def _entry(
         made_from = _settled(signature(status))
         spec = check.load(data)
     except OSError as error:
-        return _signature_of(path), (*nothing, describe(error))
+        seen = NEVER if may_pass(error, path) else _signature_of(path)
+        # Our own schema, say, is not the spec file's fault.
+        other = f"{error.filename}: " if error.filename not in (None, path) else ""
+        return seen, (*nothing, other + describe(error))
     except (ValueError, BadSpec) as error:
         return made_from, (*nothing, error.message if isinstance(error, BadSpec) else str(error))
     spec_place = parts.add(
