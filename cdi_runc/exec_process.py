@@ -84,27 +84,26 @@ def remember(done: Iterable[Done], call: Invocation) -> None:
             pass
         return
     kept = tuple((name, value, own) for name, (value, own) in variables.items())
-    _keep(where, marshal.dumps((FORMAT, kept, tuple(groups))))
+    data = marshal.dumps((FORMAT, kept, tuple(groups)))
+    try:
+        _write(where, data)
+    except FileNotFoundError:
+        _make_and_write(where, data)
     top = f"{paths.state()}/exec"
     if posix.stat(top).st_mtime < time.time() - YOUNG:  # as old as the last look, see prune
         prune()
 
 
-def _keep(path: str, data: bytes) -> None:
-    attempts = 3  # another call may be about to remove an empty directory
-    while True:
+def _make_and_write(path: str, data: bytes) -> None:
+    for last in (False, False, True):  # another call may be about to remove an empty directory
         try:
+            files.make_private(path.rpartition("/")[0])
             _write(path, data)
         except FileNotFoundError:
-            attempts -= 1
-            if not attempts:
+            if last:
                 raise
         else:
             return
-        try:
-            files.make_private(path.rpartition("/")[0])
-        except FileNotFoundError:
-            pass
 
 
 def _write(path: str, data: bytes) -> None:

@@ -60,6 +60,14 @@ def test_all_compile_at_once(create_all):
     check(create_all(16), create_all.configuration)
 
 
+def test_configuration_compiled_at_once(create_all):
+    """Creates that all find the configuration changed do not take each other's files."""
+    # Each of them has written its file before the first one renames it.
+    delay = ("-e", "trace=rename", "-e", "inject=rename:delay_enter=200000")
+    tracer = (need("strace"), "-f", "-qq", *delay, "-o", "/dev/null")
+    check(create_all(4, tracer), create_all.configuration)
+
+
 def test_record_without_a_directory(create_all):
     """Creates that all make the record's directory at the same moment lose no line."""
     create_all.configuration.grow_old()
