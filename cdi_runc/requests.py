@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from cdi_runc.settings import Settings
 
 
+MOST = 1_000  # requests of one container
+LONGEST = 16_384  # characters of one value; the audit record repeats it for each of its names
+
+
 class Request(Record):
     """One mention of one device."""
 
@@ -34,14 +38,20 @@ def read(config: dict[str, Any], settings: Settings) -> list[Request]:
     """Return every mention of a device in *config*: annotations, environment, mounts, in order.
 
     Raises:
-        BadRequest: one of them cannot be understood.
+        BadRequest: one of them cannot be understood, or they are without measure.
 
     """
-    return [
-        *_from_annotations(_section(config, "annotations"), settings.annotations),
-        *_from_environment(_section(config, "process").get("env"), settings.environment),
-        *(_from_mounts(config.get("mounts"), settings.mounts) if settings.mounts else ()),
-    ]
+    found: list[Request] = []
+    for source in (
+        _from_annotations(_section(config, "annotations"), settings.annotations),
+        _from_environment(_section(config, "process").get("env"), settings.environment),
+        _from_mounts(config.get("mounts"), settings.mounts) if settings.mounts else (),
+    ):
+        for request in source:
+            if len(found) == MOST:
+                raise errors.BadRequest(f"there are more than {MOST} requests for devices")
+            found.append(request)
+    return found
 
 
 def devices(requests: list[Request]) -> list[str]:
@@ -60,8 +70,8 @@ def _from_annotations(annotations: dict[str, Any], prefixes: tuple[str, ...]) ->
             value = annotations[key]
             if type(value) is not str:
                 raise errors.BadRequest(f"annotation {key!r} is not text")
-            for name in value.split(","):
-                _check(name, f"annotation {key}={value!r}")
+            for name in _split(value, "annotation", key):
+                _check(name, "annotation", key, value)
                 yield Request(name, "annotation", key, value)
 
 
@@ -77,9 +87,9 @@ def _from_environment(
                 value = entry[len(variable) + 1 :]
         if value in none:
             continue
-        for name in value.split(","):
+        for name in _split(value, "environment variable", variable):
             qualified = f"{kind}={name}" if kind and "=" not in name else name
-            _check(qualified, f"environment variable {variable}={value!r}")
+            _check(qualified, "environment variable", variable, value)
             yield Request(qualified, "environment", variable, value)
 
 
@@ -93,14 +103,21 @@ def _from_mounts(mounts: object, prefix: str) -> Iterator[Request]:
         if type(destination) is str and paths.clean(destination).startswith(f"{prefix}/"):
             value = paths.clean(destination)[len(prefix) + 1 :]
             kind, _, name = value.rpartition("/")
-            _check(f"{kind}={name}", f"mount at {destination!r}")
+            _check(f"{kind}={name}", "mount at", destination)
             yield Request(f"{kind}={name}", "mount", destination, value)
 
 
-def _check(name: str, place: str) -> None:
+def _split(value: str, source: str, key: str) -> list[str]:
+    if len(value) > LONGEST:
+        raise errors.BadRequest(f"{source} {key} is longer than {LONGEST} characters")
+    return value.split(",")
+
+
+def _check(name: str, source: str, key: str, value: str | None = None) -> None:
     wrong = names.fault(name)
     if wrong is None:
         return
     if name != name.strip() and names.fault(name.strip()) is None:
         wrong = "blanks around a name are not stripped"
+    place = f"{source} {key!r}" if value is None else f"{source} {key}={value!r}"
     raise errors.BadRequest(f"{place} asks for {name!r}, which names no CDI device: {wrong}")
