@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from cdi_runc.settings import Settings
 
 FORMAT = 1
-REQUESTS = 1000  # a record repeats key and value with each, so its size would be their square
-SHOWN = 1000  # characters of a key and of a value
+SHOWN = 1000  # characters of a key and of a value, which a record repeats with each request
 
 
 class Record:
@@ -66,14 +65,7 @@ class Record:
         self.content["engine"] = engine(config, call.root)
 
     def requests(self, requests: Sequence[Request]) -> None:
-        """Note who asked for what.
-
-        Raises:
-            BadRequest: these are more than a record holds.
-
-        """
-        if len(requests) > REQUESTS:
-            _refuse(len(requests))
+        """Note who asked for what."""
         self.content["requests"] = [
             {
                 "device": request.device,
@@ -185,13 +177,6 @@ class Record:
                     f"the audit record cannot be written to {path}: {problem.strerror}"
                 ) from problem
             raise
-
-
-def _refuse(count: int) -> None:
-    raise errors.BadRequest(
-        f"the container asks for devices {count} times, and {REQUESTS} is the most",
-        cure="ask for each device once; cdictl devices lists what this host has",
-    )
 
 
 def _cut(text: str) -> str:

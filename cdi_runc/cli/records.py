@@ -97,6 +97,11 @@ class Faults:
         self._path = path
         self._count = 0
 
+    @property
+    def is_told(self) -> bool:
+        """Whether no more of them are told."""
+        return self._count > SHOWN_FAULTS
+
     def tell(self, offset: int, why: str) -> None:
         """Tell of the line at *offset*."""
         self._count += 1
@@ -141,10 +146,10 @@ def newest(
     wanted = wanted or Filter()
     needles = wanted.needles()
     for faults, offset, line in _of_time(path, wanted.since.encode(), wanted.until.encode()):
-        is_whole = line[:1] == b"{" and line[-1:] == b"}"  # a damaged one is told in any case
-        if is_whole and not (
-            all(one in line for one in needles) and (not concerns or concerns(line))
-        ):
+        if line[:1] == b"{" and line[-1:] == b"}":
+            if not (all(one in line for one in needles) and (not concerns or concerns(line))):
+                continue
+        elif faults.is_told:  # a damaged one is told in any case
             continue
         try:
             record = parsed(line)

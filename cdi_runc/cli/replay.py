@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from cdi_runc import jsonio
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -67,13 +69,14 @@ class _List:
         self.before = [_Cell(origin) for origin in range(len(before))]
         for cell, value in zip(self.before, before, strict=True):
             cell.see(value)
-        left = list(self.before)
+        left: dict[bytes, list[_Cell]] = {}
+        for cell in reversed(self.before):
+            left.setdefault(jsonio.dumps(cell.value), []).append(cell)
         for value in after:
-            same = [cell for cell in left if cell.value == value]
+            same = left.get(jsonio.dumps(value))
             if not same:
                 raise ValueError("a list was put in another order, and holds other entries now")
-            left.remove(same[0])
-            self.after.append(same[0])
+            self.after.append(same.pop())
 
     def values(self, cells: list[_Cell]) -> list[Any]:
         """Return *cells*, one of the two lists, entries that were not seen in runs."""
