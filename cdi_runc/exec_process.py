@@ -154,8 +154,11 @@ def _prune(top: str, below: str, before: float) -> None:
     try:
         names = posix.listdir(top + below)
     except NotADirectoryError:
-        if not paths.exists(below) and posix.stat(top + below).st_mtime < before:
-            posix.unlink(top + below)
+        try:
+            if not paths.exists(below) and posix.stat(top + below).st_mtime < before:
+                posix.unlink(top + below)
+        except OSError:
+            pass  # another has removed it
         return
     except OSError:
         return

@@ -38,12 +38,13 @@ def refresh(path: str) -> Settings:
     """
     try:
         status = posix.stat(path)
-        found = load.read(path)
-    except BadConfiguration as error:
-        found = salvage.guess(path, error.message)
-        log.unusual(found, "error", "configuration ignored", file=path, reason=error.message)
-        if may_pass(error.__cause__, path):
-            return found
+        try:
+            found = load.read(path)
+        except BadConfiguration as error:
+            found = salvage.guess(path, error.message)
+            log.unusual(found, "error", "configuration ignored", file=path, reason=error.message)
+            if may_pass(error.__cause__, path):
+                return found
     except OSError as error:
         return salvage.guess(path, f"cannot read the configuration {path}: {describe(error)}")
     _keep(path, found, status)

@@ -68,17 +68,17 @@ def refresh(settings: Settings, *, anew: bool = False) -> hot.Registry:
             previous = None
             data = compiled(settings.spec_dirs)
         registry = hot.Registry(lambda length, offset: data[offset : offset + length])
-        _tell(registry, previous, settings)
         if lock is not None:
             exec_process.prune()
             try:
                 files.replace(f"{settings.state_dir}/registry", data)
             except OSError as error:
                 log.unusual(settings, "warning", "registry not kept", reason=describe(error))
-        return registry
     finally:
         if lock is not None:
             _unlock(lock)
+    _tell(registry, previous, settings)  # nobody has to wait for that
+    return registry
 
 
 def _unlock(lock: int) -> None:

@@ -7,13 +7,13 @@ import re
 from support.traces import inject
 
 ERRORS = ("ENOSPC", "EROFS", "EIO", "EMFILE", "EACCES")
-FILES = set(
+FILES = (
     "access chmod chown close dup dup2 dup3 execve faccessat faccessat2 fchmod fchmodat fchown"
     " fchownat fcntl fdatasync fstat fsync ftruncate getcwd getdents64 ioctl link linkat lseek"
     " lstat mkdir mkdirat newfstatat open openat pipe pipe2 pread64 pwrite64 read readlink"
     " readlinkat rename renameat2 rmdir stat statx symlink symlinkat unlink unlinkat utimensat"
-    " write".split()
-)
+    " write"
+).split()  # noqa: SIM905
 HIT = "(INJECTED)"
 MODULE = re.compile(r"/site-packages\b|/usr/lib/python3")
 
@@ -61,8 +61,7 @@ def attempts(points, *, whole):
     turns = itertools.cycle(ERRORS)
     if not whole:
         return [
-            (part, call, next(turns), number % 3 == 2)
-            for number, (part, call) in enumerate(points)
+            (part, call, next(turns), number % 3 == 2) for number, (part, call) in enumerate(points)
         ]
     return [
         (part, call, error, onwards)
@@ -107,7 +106,7 @@ def check_start(create, records, *, mute):
     return "" if told and not records else f"no record and no warning: {records}"
 
 
-def check_failure(create, part, call, onwards, ended):
+def check_failure(create, part, call, onwards, ended):  # noqa: PLR0911
     """Return what is wrong with a create that did not reach it."""
     if create.read() not in (create.old, create.new):
         return "config.json is neither the old nor the new one"
