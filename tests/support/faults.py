@@ -7,13 +7,12 @@ import re
 from support.traces import inject
 
 ERRORS = ("ENOSPC", "EROFS", "EIO", "EMFILE", "EACCES")
-FILES = (
-    "access chmod chown close dup dup2 dup3 execve faccessat faccessat2 fchmod fchmodat fchown"
-    " fchownat fcntl fdatasync fstat fsync ftruncate getcwd getdents64 ioctl link linkat lseek"
-    " lstat mkdir mkdirat newfstatat open openat pipe pipe2 pread64 pwrite64 read readlink"
-    " readlinkat rename renameat2 rmdir stat statx symlink symlinkat unlink unlinkat utimensat"
-    " write"
-).split()  # noqa: SIM905
+FILES = """
+access chmod chown close dup dup2 dup3 execve faccessat faccessat2 fchmod fchmodat fchown fchownat
+fcntl fdatasync fstat fsync ftruncate getcwd getdents64 ioctl link linkat lseek lstat mkdir
+mkdirat newfstatat open openat pipe pipe2 pread64 pwrite64 read readlink readlinkat rename
+renameat2 rmdir stat statx symlink symlinkat unlink unlinkat utimensat write
+""".split()  # noqa: SIM905
 HIT = "(INJECTED)"
 MODULE = re.compile(r"/site-packages\b|/usr/lib/python3")
 
