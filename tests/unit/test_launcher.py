@@ -695,7 +695,7 @@ def test_the_configured_runtime_without_compiled_patterns(
 
 @every_shell
 def test_an_interpreter_that_cannot_be_executed_is_named(launcher, bundle, shell, locale):
-    """Our words are the last, after the shell's own; bash, which drops its traps, has only those."""
+    """Our words come last; bash, which drops its traps, has only its own."""
     program(launcher.python, "#!/nonexistent/interpreter\n")
     bundle(ASKS)
     done = launcher.run("--log", "log", "create", "c1", shell=shell, locale=locale)
