@@ -76,15 +76,15 @@ def attempts(points, *, whole):
 def attempt(create, part, call, error, onwards, trace):
     """Run *create* with *error* injected at *call*; return what is wrong with the outcome."""
     create.set_back()
-    before = len(create.records())
+    before = len(create.lines())
     ended = inject(f"error={error}", call, create.words, create.env, trace, onwards)
     told = trace.read_text(errors="replace")
     reached = re.search(rf'execve\("{re.escape(create.runtime)}".* = 0$', told, re.MULTILINE)
-    records = create.records()[before:]
+    results = create.results(before)
     wrong = ""
     if HIT in told:
         wrong = (
-            check_start(create, records, mute=call.name == "write" and onwards)
+            check_start(create, results, mute=call.name == "write" and onwards)
             if reached
             else check_failure(create, part, call, onwards, ended)
         )
@@ -92,17 +92,17 @@ def attempt(create, part, call, error, onwards, trace):
     return wrong and f"{part} {call} {error}{'+' * onwards}: {wrong}\n{ended}"
 
 
-def check_start(create, records, *, mute):
+def check_start(create, results, *, mute):
     """Return what is wrong with a create that reached the real runtime.
 
     If it was *mute*, it could write neither its record nor the warning that there is none.
     """
     if create.read() != create.new and not (create.must_start and create.read() == create.old):
         return "the runtime was reached without the edits"
-    if [record["result"] for record in records] == create.results:
+    if results == create.good:
         return ""
     told = mute or "audit record not written" in create.log.read_text()
-    return "" if told and not records else f"no record and no warning: {records}"
+    return "" if told and not results else f"no record and no warning: {results}"
 
 
 def check_failure(create, part, call, onwards, ended):  # noqa: PLR0911
@@ -132,14 +132,14 @@ def check_failure(create, part, call, onwards, ended):  # noqa: PLR0911
 def retried(create):
     """Return what is wrong with the next create, in which nothing fails."""
     create.set_back()
-    before = len(create.records())
+    before = len(create.lines())
     try:
         create.finish()
     except AssertionError as error:
         return f"a retry fails: {error}"
     if create.read() != create.new:
         return "after a retry config.json is not the new one"
-    if [record["result"] for record in create.records()[before:]] != create.results:
+    if create.results(before) != create.good:
         return "the retry is not recorded"
     extra = create.files() - create.all_files
     return f"there is litter: {extra}" if extra else ""
