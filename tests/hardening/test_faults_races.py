@@ -82,9 +82,11 @@ def test_registry_rebuilt(start_tally, size, together):
         counts[0] += 1
         threading.Event().wait(0.002)
 
-    for bundle, ended in together(size(50, 1000), disturb):
+    calls = together(size(50, 1000), disturb)
+    recorded_results = results(configuration)
+    for bundle, ended in calls:
         whole = (ended.status, given(bundle)) == (0, ["1"])
-        recorded = results(configuration).get(bundle.id) == "edited"
+        recorded = recorded_results.get(bundle.id) == "edited"
         tally.note(whole and recorded, f"{recorded} {ended}")
     tally.figure(f"{counts[0]} disturbances")
     tally.check()
@@ -106,16 +108,18 @@ def test_spec_rewritten_in_place(start_tally, size, together):
         text = versions[counts[0] % 2]
         counts[0] += 1
         with spec.open("w") as file:
-            for part, seconds in ((text[:600], 0.01), (text[600:], 0.04)):
+            for part, seconds in ((text[:600], 0.01), (text[600:], 0.02)):
                 file.write(part)
                 file.flush()
                 threading.Event().wait(seconds)
 
     refused = 0
     number = size(200, 2000)
-    for bundle, ended in together(number, disturb):
+    calls = together(number, disturb)
+    recorded = results(configuration)
+    for bundle, ended in calls:
         got = given(bundle)
-        result = results(configuration).get(bundle.id)
+        result = recorded.get(bundle.id)
         if ended.status:
             refused += 1
             words = ended.err.startswith("cdi-runc: ") and str(spec) in ended.err
