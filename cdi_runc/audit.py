@@ -184,7 +184,7 @@ def _cut(text: str) -> str:
 
 
 def _time(ns: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ns // 1_000_000_000))
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(files.seconds(ns)))
 
 
 def engine(config: Config, root: str) -> str:

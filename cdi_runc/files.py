@@ -14,6 +14,14 @@ _READ = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK | posix.O_NOCTTY
 _REGULAR, _FORMAT = 0o100000, 0o170000
 
 
+def seconds(ns: int) -> int:
+    """Return a file's time stamp in seconds, moved into the years 1000 to 9999.
+
+    A tmpfs takes any; RFC 3339 has four digits for a year.
+    """
+    return min(max(ns // 1_000_000_000, -30_610_224_000), 253_402_300_799)
+
+
 def is_regular(status: posix.stat_result) -> bool:
     """Tell whether *status* is a regular file's."""
     return status.st_mode & _FORMAT == _REGULAR

@@ -112,7 +112,9 @@ def _unusable(problems: list[Problem]) -> errors.Unusable:
 def _date(ns: int) -> str:
     import time
 
-    return time.strftime("%Y-%m-%d", time.gmtime(ns // 1_000_000_000))
+    from cdi_runc import files
+
+    return time.strftime("%Y-%m-%d", time.gmtime(files.seconds(ns)))
 
 
 class Done(Record):

@@ -48,8 +48,6 @@ def read(config: dict[str, Any], settings: Settings, engine: str = "") -> list[R
         BadRequest: one that is not ignored cannot be understood, or they are without measure.
 
     """
-    if settings.policy:
-        from cdi_runc import policy
     found: list[Request] = []
     for mentions in (
         _from_annotations(_section(config, "annotations"), settings.annotations),
@@ -58,9 +56,7 @@ def read(config: dict[str, Any], settings: Settings, engine: str = "") -> list[R
         [(name, "default", "requests.default", name) for name in settings.default],
     ):
         for device, source, key, value in mentions:
-            decision = "allow"
-            if settings.policy:
-                decision = policy.decide(settings.policy, device, source, engine)
+            decision = _decided(device, source, engine, settings) if settings.policy else "allow"
             request = Request(device, source, key, value, decision)
             if len(found) == MOST:
                 raise errors.BadRequest(f"there are more than {MOST} requests for devices")
@@ -122,6 +118,12 @@ def _from_mounts(mounts: object, prefix: str) -> Iterator[Mention]:
             value = paths.clean(destination)[len(prefix) + 1 :]
             kind, _, name = value.rpartition("/")
             yield f"{kind}={name}", "mount", destination, value
+
+
+def _decided(device: str, source: str, engine: str, settings: Settings) -> str:
+    from cdi_runc import policy
+
+    return policy.decide(settings.policy, device, source, engine)
 
 
 def _split(value: str, source: str, key: str) -> list[str]:

@@ -10,7 +10,7 @@ from cdi_runc import files, log, paths, settings, trust
 from cdi_runc.bundle import describe
 from cdi_runc.config import load, salvage
 from cdi_runc.errors import BadConfiguration
-from cdi_runc.specs.compile import RACY_NS, lock, may_pass
+from cdi_runc.specs.compile import RACY_NS, lock, may_pass, unlock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,21 +42,21 @@ def refresh(path: str) -> Settings:
         return _compile(path) if made is None else made
     finally:
         if held is not None:
-            posix.close(held)
+            unlock(held)
 
 
 def _compile(path: str) -> Settings:
     try:
         status = posix.stat(path)
+        try:
+            found = load.read(path)
+        except BadConfiguration as error:
+            found = salvage.guess(path, error.message)
+            log.unusual(found, "error", "configuration ignored", file=path, reason=error.message)
+            if may_pass(error.__cause__, path):
+                return found
     except OSError as error:
         return salvage.guess(path, f"cannot read the configuration {path}: {describe(error)}")
-    try:
-        found = load.read(path)
-    except BadConfiguration as error:
-        found = salvage.guess(path, error.message)
-        log.unusual(found, "error", "configuration ignored", file=path, reason=error.message)
-        if may_pass(error.__cause__, path):
-            return found
     _keep(path, found, status)
     return found
 

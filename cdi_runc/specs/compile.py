@@ -72,20 +72,21 @@ def refresh(settings: Settings, *, anew: bool = False) -> hot.Registry:
             previous = None
             data = compiled(settings.spec_dirs)
         registry = hot.Registry(lambda length, offset: data[offset : offset + length])
-        _tell(registry, previous, settings)
         if held is not None:
             exec_process.prune()
             try:
                 files.replace(f"{settings.state_dir}/registry", data)
             except OSError as error:
                 log.unusual(settings, "warning", "registry not kept", reason=describe(error))
-        return registry
     finally:
         if held is not None:
-            _unlock(held)
+            unlock(held)
+    _tell(registry, previous, settings)  # nobody has to wait for that
+    return registry
 
 
-def _unlock(held: int) -> None:
+def unlock(held: int) -> None:
+    """Give back what :func:`lock` returned."""
     try:
         posix.close(held)
     except OSError:

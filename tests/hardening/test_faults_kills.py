@@ -1,13 +1,14 @@
 """A create that is killed at any instant leaves the old config.json or the new one (C2)."""
 
 import itertools
-import json
-import os
 
 import pytest
-from support.programs import environment, run
-from support.traces import kill_at, numbered, system_calls
+from support import faults
+from support.creates import Create
+from support.traces import inject
 
+SUITE = "faults"
+SIGNALS = ("TERM", "INT", "HUP", "PIPE")
 WRITING = {
     "chmod",
     "fchmod",
@@ -25,109 +26,91 @@ WRITING = {
 }
 
 
-class Create:
-    """One create of a bundle that asks for a device, over and over."""
-
-    def __init__(self, shim, configuration, bundle):
-        self.bundle = bundle
-        self.configuration = configuration
-        self.old = bundle.config_path.read_bytes()
-        self.env = environment(**configuration.env)
-        root = configuration.directory.with_name("root")
-        self.words = [shim, "--root", root, "create", "--bundle", bundle.path, bundle.id]
-
-    def finish(self):
-        """Let it run to its end."""
-        run(*self.words, env=self.env)
-
-    def set_back(self):
-        """Put the old config.json in place, as the engine would."""
-        self.bundle.config_path.write_bytes(self.old)
-
-    def read(self):
-        """Return what config.json says now."""
-        return self.bundle.config_path.read_bytes()
-
-    def files(self):
-        """Return the names of all files in the bundle and in our own directories."""
-        return {
-            os.path.join(place, name)
-            for directory in (self.bundle.path, self.configuration.directory)
-            for place, _, names in os.walk(directory)
-            for name in names
-        }
-
-
-def points(create, trace):
-    """Return each system call that *create* makes until it becomes the real runtime."""
-    names = system_calls(create.words, trace, create.env)
-    last = len(names) - 1 - names[::-1].index("execve")
-    return numbered(names[: last + 1])
-
-
 @pytest.fixture
 def create(installation, configure, make_bundle):
     """Return a create in steady state, with /bin/true as the real runtime."""
     configuration = configure(runtime="/bin/true")
     configuration.spec(("one", {"env": ["ACME=1"], "mounts": []}))
     bundle = make_bundle(rootfs=False).request("acme.com/widget=one")
-    create = Create(installation.shim, configuration, bundle)
-    configuration.grow_old()
-    create.finish()
-    create.new = create.read()
-    create.all_files = create.files()
+    create = Create(installation.shim, configuration, bundle).settle()
     assert create.old != create.new
     return create
 
 
-def check_kills(create, chosen, prepare):
-    """Kill the create at each point of *chosen*; return how often each file was found."""
+@pytest.fixture
+def forget(create):
+    """Return a function that removes registry and audit record."""
+
+    def forget():
+        (create.configuration.state_dir / "registry").unlink(missing_ok=True)
+        create.configuration.audit_file.unlink(missing_ok=True)
+
+    return forget
+
+
+def check_signals(create, attempts, prepare, tally):
+    """Send the signal of each of *attempts* at its call; return how often each file was found."""
     found = {create.old: 0, create.new: 0}
-    for name, number in chosen:
+    for call, signal in attempts:
         create.set_back()
         prepare()
-        killed = kill_at(name, number, create.words, create.env)
+        ended = inject(f"signal={signal}", call, create.words, create.env)
         now = create.read()
+        wrong = ""
         # How often memory is asked for differs from run to run, so a point may not be reached.
-        assert killed.status in (-9, 137) or (killed.status, now) == (0, create.new), killed
-        assert now in found, (name, number)
-        found[now] += 1
-        create.finish()
-        assert create.new == create.read(), (name, number)
-        assert create.all_files == create.files(), (name, number)
-    for line in create.configuration.audit_file.read_bytes().splitlines(keepends=True):
-        json.loads(line)
-        assert line.endswith(b"\n")
+        if ended.status == 0:
+            wrong = "" if now == create.new else "it went on without the edits"
+        elif signal == "KILL" and ended.status not in (-9, 137):
+            wrong = f"it was not killed: {ended}"
+        if now in found:
+            found[now] += 1
+        else:
+            wrong = "config.json is neither the old nor the new one"
+        wrong = wrong or ("Traceback" in ended.err and ended.err) or faults.retried(create)
+        tally.note(not wrong, f"{signal} {call}: {wrong}")
+    tally.figure(f"{found[create.old]} old, {found[create.new]} new")
+    tally.check()
     return list(found.values())
 
 
-def test_killed_in_steady_state(create, tmp_path):
+def test_killed_in_steady_state(start_tally, create, tmp_path):
     """Killed at any system call, config.json is whole, and a retry works and leaves no litter."""
     create.set_back()
-    chosen = points(create, tmp_path / "trace")
-    old, new = check_kills(create, chosen, prepare=lambda: None)
+    kills = [(call, "KILL") for call in create.calls(tmp_path / "trace")]
+    tally = start_tally(SUITE, "kill -9: create")
+    old, new = check_signals(create, kills, lambda: None, tally)
 
-    assert len(chosen) > 50
+    assert tally.attempted > 50
     assert old > 0
     assert new > 0
 
 
-def test_killed_while_compiling(create, tmp_path):
-    """Killed at or after a call that writes, the same holds where registry and record are new."""
-    registry = create.configuration.state_dir / "registry"
-    audit_file = create.configuration.audit_file
+def test_killed_while_compiling(start_tally, size, create, forget, tmp_path):
+    """Killed at or after a call that writes, the same holds where registry and record are new.
 
-    def prepare():
-        registry.unlink(missing_ok=True)
-        audit_file.unlink(missing_ok=True)
-
+    In full: at any system call.
+    """
     create.set_back()
-    prepare()
-    pairs = points(create, tmp_path / "trace")
-    writes = [pair for pair in itertools.pairwise(pairs) if pair[0][0] in WRITING]
-    chosen = [point for pair in writes for point in pair]
-    old, new = check_kills(create, chosen, prepare)
+    forget()
+    calls = create.calls(tmp_path / "trace")
+    pairs = [pair for pair in itertools.pairwise(calls) if pair[0].name in WRITING]
+    writes = [call for pair in pairs for call in pair]
+    kills = [(call, "KILL") for call in size(writes, calls)]
+    tally = start_tally(SUITE, "kill -9: create that compiles")
+    old, new = check_signals(create, kills, forget, tally)
 
-    assert len(chosen) > 8
+    assert tally.attempted > 8
     assert old > 0
     assert new > 0
+
+
+def test_other_signals(start_tally, size, create, forget, tmp_path):
+    """A signal that ends, interrupts or is ignored leaves config.json whole, and no traceback."""
+    create.set_back()
+    forget()
+    calls = create.calls(tmp_path / "trace")
+    if len(calls) > 1000:  # others' leavings in the state directory are looked through
+        calls = [call for call in calls if "/run/cdi-runc/exec/" not in call.line]
+    turns = itertools.cycle(SIGNALS)
+    chosen = [(call, next(turns)) for call in calls[:: size(31, 3)]]
+    check_signals(create, chosen, forget, start_tally(SUITE, "other signals: create that compiles"))

@@ -32,9 +32,9 @@ class Create:
         self.configuration.grow_old()
         for _ in range(2):
             self.set_back()
-            before = len(self.records())
+            before = len(self.lines())
             self.finish()
-        self.results = [record["result"] for record in self.records()[before:]]
+        self.good = self.results(before)
         self.new = self.read()
         self.all_files = self.files()
         return self
@@ -68,17 +68,21 @@ class Create:
         last = max(number for number, call in enumerate(calls) if call.name == "execve")
         return calls[: last + 1]
 
-    def records(self):
-        """Return the audit records so far, each a whole line that is valid by the schema."""
+    def lines(self):
+        """Return the lines of the audit record so far, each a whole one."""
         try:
             lines = self.configuration.audit_file.read_bytes().splitlines(keepends=True)
         except FileNotFoundError:
             return []
         assert all(line.endswith(b"\n") for line in lines)
-        records = [json.loads(line) for line in lines]
+        return lines
+
+    def results(self, since):
+        """Return the results of the audit records from *since* on, each valid by the schema."""
+        records = [json.loads(line) for line in self.lines()[since:]]
         for record in records:
             audit_validator().validate(record)
-        return records
+        return [record["result"] for record in records]
 
 
 class Plain(Create):

@@ -7,13 +7,12 @@ import re
 from support.traces import inject
 
 ERRORS = ("ENOSPC", "EROFS", "EIO", "EMFILE", "EACCES")
-FILES = set(
-    "access chmod chown close dup dup2 dup3 execve faccessat faccessat2 fchmod fchmodat fchown"
-    " fchownat fcntl fdatasync fstat fsync ftruncate getcwd getdents64 ioctl link linkat lseek"
-    " lstat mkdir mkdirat newfstatat open openat pipe pipe2 pread64 pwrite64 read readlink"
-    " readlinkat rename renameat2 rmdir stat statx symlink symlinkat unlink unlinkat utimensat"
-    " write".split()
-)
+FILES = """
+access chmod chown close dup dup2 dup3 execve faccessat faccessat2 fchmod fchmodat fchown fchownat
+fcntl fdatasync fstat fsync ftruncate getcwd getdents64 ioctl link linkat lseek lstat mkdir
+mkdirat newfstatat open openat pipe pipe2 pread64 pwrite64 read readlink readlinkat rename
+renameat2 rmdir stat statx symlink symlinkat unlink unlinkat utimensat write
+""".split()  # noqa: SIM905
 HIT = "(INJECTED)"
 MODULE = re.compile(r"/site-packages\b|/usr/lib/python3")
 
@@ -77,15 +76,15 @@ def attempts(points, *, whole):
 def attempt(create, part, call, error, onwards, trace):
     """Run *create* with *error* injected at *call*; return what is wrong with the outcome."""
     create.set_back()
-    before = len(create.records())
+    before = len(create.lines())
     ended = inject(f"error={error}", call, create.words, create.env, trace, onwards)
     told = trace.read_text(errors="replace")
     reached = re.search(rf'execve\("{re.escape(create.runtime)}".* = 0$', told, re.MULTILINE)
-    records = create.records()[before:]
+    results = create.results(before)
     wrong = ""
     if HIT in told:
         wrong = (
-            check_start(create, records, mute=call.name == "write" and onwards)
+            check_start(create, results, mute=call.name == "write" and onwards)
             if reached
             else check_failure(create, part, call, onwards, ended)
         )
@@ -93,20 +92,20 @@ def attempt(create, part, call, error, onwards, trace):
     return wrong and f"{part} {call} {error}{'+' * onwards}: {wrong}\n{ended}"
 
 
-def check_start(create, records, *, mute):
+def check_start(create, results, *, mute):
     """Return what is wrong with a create that reached the real runtime.
 
     If it was *mute*, it could write neither its record nor the warning that there is none.
     """
     if create.read() != create.new and not (create.must_start and create.read() == create.old):
         return "the runtime was reached without the edits"
-    if [record["result"] for record in records] == create.results:
+    if results == create.good:
         return ""
     told = mute or "audit record not written" in create.log.read_text()
-    return "" if told and not records else f"no record and no warning: {records}"
+    return "" if told and not results else f"no record and no warning: {results}"
 
 
-def check_failure(create, part, call, onwards, ended):
+def check_failure(create, part, call, onwards, ended):  # noqa: PLR0911
     """Return what is wrong with a create that did not reach it."""
     if create.read() not in (create.old, create.new):
         return "config.json is neither the old nor the new one"
@@ -133,14 +132,14 @@ def check_failure(create, part, call, onwards, ended):
 def retried(create):
     """Return what is wrong with the next create, in which nothing fails."""
     create.set_back()
-    before = len(create.records())
+    before = len(create.lines())
     try:
         create.finish()
     except AssertionError as error:
         return f"a retry fails: {error}"
     if create.read() != create.new:
         return "after a retry config.json is not the new one"
-    if [record["result"] for record in create.records()[before:]] != create.results:
+    if create.results(before) != create.good:
         return "the retry is not recorded"
     extra = create.files() - create.all_files
     return f"there is litter: {extra}" if extra else ""

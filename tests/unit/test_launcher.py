@@ -730,3 +730,50 @@ def test_compiled_patterns_of_another_user_are_not_believed(launcher, config, bu
     assert launcher.for_python("create", "c1") == launcher.started(
         "create", "c1", CDI_RUNC_CONFIG=str(config)
     )
+
+
+@every_shell
+@pytest.mark.parametrize("state", ["away", "directory"])
+def test_the_configured_runtime_without_compiled_patterns(
+    launcher, config, bundle, shell, locale, state
+):
+    """Where nothing compiled can be kept or read, the runtime is still the configured one."""
+    program(launcher.bin / "other", WITNESS.format(name="other"))
+    kept = compiled(config, "runtime: other\n")
+    kept.unlink()
+    if state == "directory":
+        kept.mkdir()
+    bundle(ASKS_NOT)
+    words = ("create", "c1")
+
+    env = {"CDI_RUNC_CONFIG": str(config)}
+    done = launcher.run(*words, shell=shell, locale=locale, python=sys.executable, **env)
+
+    assert (0, b"other\0create\0c1\0") == (done.returncode, done.stdout)
+
+
+@every_shell
+def test_an_interpreter_that_cannot_be_executed_is_named(launcher, bundle, shell, locale):
+    """Our words come last; bash, which drops its traps, has only its own."""
+    program(launcher.python, "#!/nonexistent/interpreter\n")
+    bundle(ASKS)
+    done = launcher.run("--log", "log", "create", "c1", shell=shell, locale=locale)
+    last = done.stderr.decode().splitlines()[-1]
+
+    assert done.returncode != 0
+    assert str(launcher.python) in last
+    if shell[0] != "bash":
+        assert 1 == done.returncode
+        assert last.startswith("cdi-runc: this container asks for a CDI device")
+        assert "cannot be executed" in (launcher.top / "work/log").read_text()
+
+
+@every_shell
+def test_a_launcher_that_is_read_in_part_does_nothing(launcher, shell, locale):
+    """Cut off anywhere behind its brace, the script is an error, not a success."""
+    text = launcher.path.read_text()
+    for cut in (text.index("\n{") + 2, 4096, 8192, len(text) - 3):
+        launcher.path.write_text(text[:cut])
+        done = launcher.run("create", "c1", shell=shell, locale=locale)
+        assert done.returncode != 0
+        assert done.stdout == b""
