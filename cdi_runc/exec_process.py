@@ -89,7 +89,7 @@ def remember(done: Iterable[Done], call: Invocation) -> None:
         _write(where, data)
     except FileNotFoundError:
         _make_and_write(where, data)
-    top = f"{paths.state()}/exec"
+    top = f"{state}/exec{'' if call.root else DEFAULT}"
     if posix.stat(top).st_mtime < time.time() - YOUNG:  # as old as the last look, see prune
         prune()
 
@@ -174,13 +174,13 @@ def prune() -> None:
     state = paths.state()
     if state is None or not trust.private(state):
         return
-    try:
-        posix.utime(f"{state}/exec")
-    except OSError:
-        return
     before = time.time() - YOUNG
-    _prune(f"{state}/exec", "", ("",), before)
-    _prune(f"{state}/exec{DEFAULT}", "", paths.runtime_roots(), before)
+    for top, roots in (("exec", ("",)), (f"exec{DEFAULT}", paths.runtime_roots())):
+        try:
+            posix.utime(f"{state}/{top}")
+        except OSError:
+            continue
+        _prune(f"{state}/{top}", "", roots, before)
 
 
 def _prune(top: str, below: str, roots: Iterable[str], before: float) -> None:

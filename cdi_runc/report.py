@@ -28,14 +28,13 @@ def warning(message: str, call: Invocation) -> None:
 
 def _shown(message: str, end: str = "") -> str:
     """Return one line; what is too long is cut in the message, so that the cure stays."""
-    text, end = "cdi-runc: " + printable(message), printable(end)
+    text, end = (printable(" ".join(part.split())) for part in (f"cdi-runc: {message}", end))
     room = LIMIT - len(end)
     return (text if len(text) <= room else f"{text[: room - 3]}...") + end
 
 
 def printable(text: str) -> str:
-    """Return *text* in one line, with what could steer a terminal as an escape."""
-    text = " ".join(text.split())
+    """Return *text* with what could steer a terminal as an escape: it may come from an image."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
