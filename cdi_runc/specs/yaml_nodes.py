@@ -116,7 +116,9 @@ def _without_tabs(data: bytes) -> bytes:
     # A blank in the place of a tab changes nothing there, columns included.  A quotation mark that
     # is never closed takes all that follows: a search from each escaped one would be quadratic.
     if b"\t" in data and data.lstrip()[:1] in (b"{", b"["):
-        return _QUOTED_OR_TAB.sub(lambda found: found["kept"] or found[0].replace(b"\t", b" "), data)
+        return _QUOTED_OR_TAB.sub(
+            lambda found: found["kept"] or found[0].replace(b"\t", b" "), data
+        )
     return data
 
 

@@ -6,7 +6,19 @@ import random
 
 ODD = (
     *(None, True, False, 0, -1, 1, 44, 1 << 31, 1 << 63, 1 << 64, 1.5, 1e300, "", "x", "/", [], {}),
-    *("\0", "\ud800", "\n", "a\u2028", "/dev/null", "/../..", "a" * 300, [[]], [None], [{}], {"": 0}),
+    *(
+        "\0",
+        "\ud800",
+        "\n",
+        "a\u2028",
+        "/dev/null",
+        "/../..",
+        "a" * 300,
+        [[]],
+        [None],
+        [{}],
+        {"": 0},
+    ),
 )
 BRACKETS = "[{"
 SPELLINGS = (b"1e3", b"-0", b"1.50", b"1E400", b"NaN", b"1" * 5000, b'"\\u0041"', b'"\xff"')
@@ -57,7 +69,9 @@ def _changed(value, chance, words):
             parent[key] = chance.choice(words)
     separators = chance.choice(((",", ":"), (", ", ": ")))
     indent = chance.choice((None, None, None, 2, "\t"))
-    text = json.dumps(top[0], separators=separators, indent=indent, ensure_ascii=chance.random() < 1)
+    text = json.dumps(
+        top[0], separators=separators, indent=indent, ensure_ascii=chance.random() < 1
+    )
     made = text.encode()
     if chance.random() < 0.1 and b":1" in made:
         made = made.replace(b":1", b":" + chance.choice(SPELLINGS), 1)
