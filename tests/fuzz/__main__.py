@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.fuzz import targets
+from . import targets
 
 CORPUS = Path(__file__).with_name("corpus")
 MEMORY, TIMEOUT, LENGTH = 1024, 20, 16384

@@ -79,8 +79,8 @@ SPEC = {
     "yaml-values": lambda: b"[" + b"a," * (BIG // 2) + b"a]",
     "tagged-values": lambda: b"[" + b"!a b," * (BIG // 5) + b"a]",
     "yaml-keys": lambda: b"".join(b"k%d: 1\n" % one for one in range(MANY)),
-    "unknown-fields": lambda: HEAD + b"".join(b"k%d: 1\n" % one for one in range(200_000)),
-    "anchors": lambda: b"".join(b"- &a%d x\n" % one for one in range(400_000)),
+    "unknown-fields": lambda: HEAD + b"".join(b"k%d: 1\n" % one for one in range(50_000)),
+    "anchors": lambda: b"".join(b"- &a%d x\n" % one for one in range(300_000)),
     "blocks": lambda: b"- " * (BIG // 2),
     "questions": lambda: b"? " * (BIG // 2),
     "hexadecimal": lambda: b"a: 0x" + b"f" * BIG,
@@ -92,8 +92,8 @@ SPEC = {
     "documents": lambda: b"---\n" * (BIG // 4),
     "tabs": lambda: b"{" + b"\t" * BIG + b"}",
     "slashes": lambda: b'{"a": "' + b"\\\\" * (BIG // 4) + b'\\/"}',
-    "devices": lambda: HEAD + b"devices:\n" + b"".join(DEVICE % one for one in range(50_000)),
-    "twice": lambda: HEAD + b"devices:\n" + DEVICE % 1 * 50_000,
+    "devices": lambda: HEAD + b"devices:\n" + b"".join(DEVICE % one for one in range(20_000)),
+    "twice": lambda: HEAD + b"devices:\n" + DEVICE % 1 * 20_000,
     "variables": lambda: (
         HEAD + b"devices: [{name: d, containerEdits: {env: [" + b"x," * 200_000 + b"]}}]"
     ),
@@ -163,10 +163,10 @@ CONFIG = {
 
 DAEMON = {
     **bounded(1 << 20, ANY),
-    "keys": lambda: keys(70_000),
-    "nested-keys": lambda: b'{"a":' * 200 + keys(60_000) + b"}" * 200,
+    "keys": lambda: keys(50_000),
+    "nested-keys": lambda: b'{"a":' * 200 + keys(30_000) + b"}" * 200,
     "runtimes": lambda: (
-        b'{"runtimes":{' + b",".join(b'"r%d":{"path":"/r"}' % n for n in range(40_000)) + b"}}"
+        b'{"runtimes":{' + b",".join(b'"r%d":{"path":"/r"}' % n for n in range(10_000)) + b"}}"
     ),
     "list": lambda: b'{"a":' + listed(b"1", 400_000) + b"}",
 }

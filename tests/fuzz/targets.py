@@ -105,7 +105,7 @@ class Here:
         time.sleep(2 * specs_compile.RACY_NS / 1e9)  # so that it counts as settled
         self.call = self.calling("create", "--bundle", f"{top}/bundle", "c1")
         self._runs = 0
-        self.exec = self.calling("exec", "--process", f"{top}/process.json", "c1")
+        self.exec = self.calling("exec", "--process", f"{top}/process.json", "c2")
 
     def calling(self, *words):
         """Return a call of the runtime."""
@@ -211,11 +211,11 @@ def spec(data):
             for key, entries in (*device.spec_edits, *device.edits):
                 for arguments in entries:
                     jsonio.dumps(edits.kind(key).Edit(*arguments).entry())
+    if len(data) > LONG:
+        return
     told = cli_validate.examined(path)
     assert told["valid"] == (found is not None), told
     json.dumps(told)
-    if len(data) > LONG:
-        return
     if data[:1] in (b"{", b"[") and data.isascii() and b"\\" not in data and b"\x7f" not in data:
         try:
             scanned = document._read_json(data)

@@ -15,9 +15,9 @@ import atheris
 
 warnings.simplefilter("error")
 with atheris.instrument_imports(include=["cdi_runc"], enable_loader_override=False):
-    from tests.fuzz import targets
+    from . import targets
 
-from tests.fuzz import mutation
+from . import mutation
 
 JSON = ("spec", "configuration", "config_json", "daemon_json", "audit", "process_json")
 
