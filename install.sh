@@ -156,7 +156,8 @@ build() {
     new=$(mktemp -d "$home/versions/$(date +%Y%m%d-%H%M%S).XXXXXX")
     chmod 755 "$new"
     mkdir "$work/source"
-    cp -R "$source/cdi_runc" "$source/pyproject.toml" "$work/source/"
+    cp -R "$source/cdi_runc" "$source/pyproject.toml" "$source/README.md" "$source/LICENSE" \
+        "$work/source/"
     find "$work/source" -name __pycache__ -prune -exec rm -rf {} +
 
     "$python" -I -m venv "$new/venv" >"$work/log" 2>&1 || {

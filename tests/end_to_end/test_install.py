@@ -113,7 +113,7 @@ def test_the_checkout_is_left_clean(tmp_path):
     checkout.mkdir()
     for name in ("cdi_runc", "packaging"):
         shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("install.sh", "pyproject.toml"):
+    for name in ("install.sh", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, checkout / name)
     before = listing(checkout)
     words = ("--prefix", tmp_path / "prefix", "--no-docker")
