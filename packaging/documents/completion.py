@@ -6,7 +6,7 @@ What a host has, devices and containers on record, they ask of cdictl itself.
 import re
 
 DEVICES = "cdictl devices 2>/dev/null | awk 'NR > 1 { print $1 }'"
-# A record has whatever the engine gave for an id, so only what no shell could take for anything else.
+# A record has whatever the engine gave for an id, so none that a shell could misunderstand.
 CONTAINERS = (
     "cdictl audit list 2>/dev/null |"
     " awk 'NR > 1 && $4 ~ /^[A-Za-z0-9_.+-]+$/ && !known[$4]++ { print $4 }'"
@@ -84,8 +84,9 @@ def bash(known):
     walk, words = [], []
     for command in known:
         at = " ".join(command.words)
-        for name in command.below:
-            walk.append(f"'{at} {name}') at='{' '.join((*command.words, name))}' ;;")
+        walk += [
+            f"'{at} {name}') at='{' '.join((*command.words, name))}' ;;" for name in command.below
+        ]
         options = " ".join(name for one in command.options for name in one.names)
         arguments = " ".join((*command.below, *(_wanted(one) for one in command.arguments))).strip()
         words.append(f"'{at}') options='{options}' arguments='{arguments}' ;;")
