@@ -63,7 +63,8 @@ _cdictl() {{
         - | '') ;;
         files | directories)
             compopt -o filenames 2>/dev/null
-            mapfile -t COMPREPLY < <(compgen -A "${{wanted/#files/file}}" -- "$current")
+            [[ $wanted == files ]] && wanted=file || wanted=directory
+            mapfile -t COMPREPLY < <(compgen -A "$wanted" -- "$current")
             ;;
         *)
             while read -r word; do # compgen -W would expand them
@@ -117,13 +118,13 @@ ZSH = f"""\
 #compdef cdictl
 # {HEAD}
 
-_cdictl_devices() {{
+__cdictl_devices() {{
     local -a found
     found=(${{(f)"$({DEVICES})"}})
     compadd -a found
 }}
 
-_cdictl_containers() {{
+__cdictl_containers() {{
     local -a found
     found=(${{(f)"$({CONTAINERS})"}})
     compadd -a found
@@ -131,8 +132,8 @@ _cdictl_containers() {{
 
 """
 ZSH_VALUES = {
-    "devices": "_cdictl_devices",
-    "containers": "_cdictl_containers",
+    "devices": "__cdictl_devices",
+    "containers": "__cdictl_containers",
     "directories": "_files -/",
     "files": "_files",
 }
@@ -208,7 +209,7 @@ function __cdictl_containers
     {CONTAINERS}
 end
 
-# __cdictl_at COUNT WORD...: whether these are the commands so far; COUNT: and nothing else is.
+# __cdictl_at any|only WORD...: whether the line begins with these commands, or only has them.
 function __cdictl_at
     set -l words (commandline -opc)
     set words (string match -v -- '-*' $words[2..-1])
@@ -217,8 +218,9 @@ function __cdictl_at
     or return 1
     test $argv[1] = any -o (count $words) -eq (count $wanted)
     or return 1
-    test (count $wanted) -eq 0
-    or test "$words[1..(count $wanted)]" = "$wanted"
+    set -l depth (count $wanted)
+    test $depth -eq 0
+    or test "$words[1..$depth]" = "$wanted"
 end
 
 complete -c cdictl -f

@@ -20,7 +20,7 @@ def text(words):
         line.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga")
         for line in words.splitlines()
     ]
-    return "\n".join(f"\\&{line}" if line[:1] in {".", "\\"} else line for line in lines)
+    return "\n".join(f"\\&{line}" if line[:1] == "." else line for line in lines)
 
 
 def bold(words):

@@ -155,7 +155,7 @@ autoload -Uz compinit && compinit -u -d {1}/dump
     [
         ("cdictl exp\t", "cdictl explain"),
         ("cdictl audit exp\t", "cdictl audit export"),
-        ("cdictl plan --spec\t", "cdictl plan --spec-dir="),
+        ("cdictl plan --spec\t", "cdictl plan --spec-dir"),
         ("cdictl show other\t", "cdictl show other.org/card=c0"),
         ("cdictl plan --device other\t", "cdictl plan --device other.org/card=c0"),
         ("cdictl audit show we\t", "cdictl audit show web-1"),
