@@ -28,7 +28,11 @@ _VERSION = re.compile(r"version[ ]+(\S+)")
 # What the interpreter of the launcher is asked, started as the launcher starts it.
 PROBE = """
 import importlib, json, sys
-sys.path.insert(0, sys.argv[1])
+try:
+    with open(f"{sys.argv[1]}/shim", encoding="utf-8") as file:
+        exec(file.read().partition("from cdi_runc")[0])  # where it searches
+except OSError:
+    sys.path.insert(0, f"{sys.argv[1]}/lib")
 told = {"magic": importlib.import_module("importlib.util").MAGIC_NUMBER.hex(), "faults": {}}
 for name in sys.argv[2:]:
     try:
@@ -207,7 +211,7 @@ def _imports(one: Launcher, faults: dict[str, str]) -> Iterator[Finding]:
 
 def _probe(one: Launcher) -> tuple[str, dict[str, str]] | str:
     names = (*OWN, *NEEDED, *USEFUL)
-    out, fault = _run(one.python, "-I", "-S", "-c", PROBE, f"{one.home}/lib", *names)
+    out, fault = _run(one.python, "-I", "-S", "-c", PROBE, one.home, *names)
     if fault:
         return fault
     try:

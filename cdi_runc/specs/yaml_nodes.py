@@ -68,7 +68,10 @@ def compose(data: bytes) -> Any:
 
     """
     try:
-        loader = _Composer(_without_tabs(data))
+        readable = _without_tabs(data)
+        if _may_be_deep(data):
+            _refuse_depth(readable)
+        loader = _Composer(readable)
         root = loader.get_node() if loader.check_node() else None
     except yaml.MarkedYAMLError as error:
         told = " ".join(filter(None, (error.context, error.problem)))
@@ -84,6 +87,24 @@ def compose(data: bytes) -> Any:
     if root is not None and b"\\/" in data:
         _refuse_escaped_slash(root, data)
     return root
+
+
+def _may_be_deep(data: bytes) -> bool:
+    """Tell whether *data* could exceed the limit: a level takes a bracket, or a column."""
+    brackets = data.count(b"[") + data.count(b"{")
+    return brackets + max(map(len, data.splitlines()), default=0) > document.DEPTH_LIMIT
+
+
+def _refuse_depth(data: bytes) -> None:
+    """Refuse what is nested too deeply: PyYAML 6.0, Debian 12's, overruns the stack on it."""
+    parser = _Composer(data)
+    depth = 0
+    while parser.check_event():
+        event = parser.get_event()
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > document.DEPTH_LIMIT:
+            raise _bad("nested too deeply", event.start_mark)
 
 
 def _refuse_escaped_slash(root: Any, data: bytes) -> None:

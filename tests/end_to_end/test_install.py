@@ -72,7 +72,7 @@ def test_the_installed_tree_is_what_the_launcher_and_people_expect(installed):
     assert sorted(os.listdir(bin_dir)) == ["cdi-runc", "cdictl"]
     assert os.readlink(bin_dir / "cdi-runc") == f"{home}/launcher"
     assert sorted(set(os.listdir(home)) - {".lock"}) == [
-        *("cdictl", "current", "launcher", "lib", "shim", "venv", "versions")
+        *("cdictl", "current", "launcher", "lib", "share", "shim", "venv", "versions")
     ]
     assert (home / "lib").resolve() == (python / "site-packages").resolve()
     assert (home / "launcher").resolve() == version / "launcher"
@@ -227,7 +227,7 @@ def test_uninstalling_removes_code_and_commands(prefix):
     first = install_sh("--prefix", prefix, "--no-docker", "--uninstall")
     second = install_sh("--prefix", prefix, "--no-docker", "--uninstall")
 
-    assert listing(prefix) == ["bin", "lib"]
+    assert listing(prefix) == ["bin", "lib", "share"]
     assert "/etc/cdi-runc and /var/log/cdi-runc" in first.out
     assert "is not installed" in second.out
 
@@ -300,14 +300,14 @@ def test_uninstalling_waits_for_docker(prefix, plain_docker):
     assert '"cdi"' not in state
     assert state.endswith(" runc\n")
     assert stopped.status == 0
-    assert listing(prefix) == ["bin", "bin/cdi-runc", "lib"]
+    assert listing(prefix) == ["bin", "bin/cdi-runc", "lib", "share"]
     assert plain_docker.file.read_text() == before
 
     install_sh(*words, env=plain_docker.env)
     plain_docker("rm", "kept")
     install_sh(*words, "--uninstall", env=plain_docker.env)
 
-    assert listing(prefix) == ["bin", "lib"]
+    assert listing(prefix) == ["bin", "lib", "share"]
 
 
 def test_another_installation_keeps_docker(installed, prefix, plain_docker):
