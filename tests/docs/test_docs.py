@@ -23,6 +23,7 @@ ORDER = (
     *("README.md", "docs/install.md", "docs/tutorial.md", "docs/policy.md", "docs/platforms.md"),
     *("docs/audit.md", "docs/troubleshooting.md", "docs/engines.md", "docs/kubernetes.md"),
     *("docs/specs.md", "docs/configuration.md", "docs/architecture.md", "docs/comparison.md"),
+    "docs/costs.md",
 )
 
 

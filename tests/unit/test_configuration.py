@@ -13,7 +13,6 @@ from cdi_runc.config import compile as config_compile
 from cdi_runc.config import load, salvage
 from cdi_runc.errors import BadConfiguration
 
-
 DOCUMENT = ROOT / "docs/configuration.md"
 
 
