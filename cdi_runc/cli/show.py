@@ -15,6 +15,7 @@ examples:
   cdictl show nvidia.com/gpu=0
   cdictl show --json nvidia.com/gpu=0 | jq .edits
 """
+WIDTH = max(map(len, edits.KEYS)) + 2
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -47,11 +48,11 @@ def run(args: Namespace) -> int:
         )
         return 0
     print(rendering.paint(device.name, "bold"))
-    print(f"  spec file   {device.path} (CDI {device.version})")
-    print(f"  sha256      {device.sha256}")
+    print(f"  {'spec file':<{WIDTH}}{device.path} (CDI {device.version})")
+    print(f"  {'sha256':<{WIDTH}}{device.sha256}")
     for edit in told:
         shown = ", ".join(f"{key} {value}" for key, value in edit["edit"].items())
-        print(f"  {edit['kind']:<12}{shown}")
+        print(f"  {edit['kind']:<{WIDTH}}{shown}")
     return 0
 
 
@@ -63,4 +64,7 @@ def _told(key: str, index: int, arguments: tuple[Any, ...], place: str) -> dict[
         for name, value in fields
         if value not in ("", None, ())
     }
+    # Not given: a create asks the host for them.
+    if not shown.get("major") and not shown.get("minor"):
+        shown = {name: value for name, value in shown.items() if name not in ("major", "minor")}
     return {"kind": key, "pointer": edits.pointer(place, key, index), "edit": shown}

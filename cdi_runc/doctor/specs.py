@@ -164,8 +164,7 @@ def none(registry: Registry) -> Iterator[Finding]:
             "warning",
             f"there is no spec file in {' or '.join(registry.spec_dirs)}",
             "There is no device that a container could ask for.",
-            f"nvidia-ctk cdi generate --output={registry.spec_dirs[0]}/nvidia.yaml"
-            "  # or your vendor's tool",
+            f"cdictl spec generate --output-dir {registry.spec_dirs[0]}  # or your vendor's tool",
         )
 
 

@@ -25,8 +25,9 @@ for place in run tmp var/lib/docker var/log home; do
     mount -t tmpfs none "$place"
 done
 chmod 1777 tmp
-rm -rf etc/cdi etc/cdi-runc etc/docker opt/cdi-runc usr/local/bin/cdi-runc usr/local/bin/cdictl
-mkdir -p old home/you/cdi-runc etc/docker
+rm -rf etc/cdi etc/cdi-runc etc/docker etc/crio etc/containers/containers.conf*
+rm -rf etc/containerd opt/cdi-runc usr/local/bin/cdi-runc usr/local/bin/cdictl
+mkdir -p old home/you/cdi-runc etc/docker etc/containers
 cp -R "$2/." home/you/cdi-runc/
 printf '#!/bin/sh\\nexec "$@"\\n' >usr/local/bin/sudo
 chmod 755 usr/local/bin/sudo
@@ -36,10 +37,26 @@ echo ready
 exec sleep 100000
 """
 DAEMON = '{"storage-driver": "vfs", "bridge": "none", "iptables": false, "ip6tables": false}'
+# Without the limits runc may not raise them.
+PODMAN = """
+[containers]
+default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
+[engine]
+cgroup_manager = "cgroupfs"
+"""
+STORAGE = """
+[storage]
+driver = "vfs"
+runroot = "/run/containers/storage"
+graphroot = "/var/lib/containers/storage"
+"""
 
 
 class Machine:
-    """A root file system of its own, with a Docker daemon and an image ``busybox:stable``."""
+    """A root file system of its own, with a Docker daemon and an image ``busybox:stable``.
+
+    Podman has the image, too, and the daemon's containerd is where ``ctr`` looks for one.
+    """
 
     def __init__(self, rootfs):
         self.top = Path(tempfile.mkdtemp(prefix="cdi-runc-docs-", dir="/var/tmp"))
@@ -69,6 +86,12 @@ class Machine:
             subprocess.run(["tar", "-C", rootfs, "-c", "."], check=True, stdout=archive)
             archive.seek(0)
             self.sh("docker import --change 'ENV PATH=/bin' - busybox:stable", stdin=archive)
+        self.sh("cat >/etc/containers/containers.conf", input=PODMAN)
+        self.sh("cat >/etc/containers/storage.conf", input=STORAGE)
+        self.sh(
+            "docker save busybox:stable | podman load; mkdir /run/containerd;"
+            " ln -s /var/run/docker/containerd/containerd.sock /run/containerd/"
+        )
 
     def sh(self, script, **options):
         """Run *script* in the checkout; return what it writes, and fail if it fails."""

@@ -17,12 +17,14 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 NOTE = re.compile(r"<!-- (shows|fails|not run)(?:: (.*?))? *-->", re.DOTALL)
+LINK = re.compile(r"\]\((?!https?://)([^)#]+)")
 FILE = re.compile(r"\A(?:#|//) (/[\w./-]+)\n")
 # A reader's way through them; what one leaves behind the next finds.
 ORDER = (
     *("README.md", "docs/install.md", "docs/tutorial.md", "docs/policy.md", "docs/platforms.md"),
     *("docs/audit.md", "docs/troubleshooting.md", "docs/engines.md", "docs/kubernetes.md"),
     *("docs/specs.md", "docs/configuration.md", "docs/architecture.md", "docs/comparison.md"),
+    "docs/costs.md",
 )
 
 
@@ -73,3 +75,11 @@ def test_every_document_is_known():
         for found in FENCE.finditer((ROOT / name).read_text()):
             notes = dict(NOTE.findall(found["notes"]))
             assert "not run" not in notes or len(notes["not run"]) > 10, found["body"]
+
+
+def test_every_link_leads_somewhere():
+    """Each link between the documents, and each to another file here, has its target."""
+    for name in (*ORDER, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"):
+        path = ROOT / name
+        for target in LINK.findall(path.read_text()):
+            assert (path.parent / target).exists(), (name, target)

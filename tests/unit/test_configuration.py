@@ -9,22 +9,32 @@ import time
 import pytest
 from support.configurations import forget
 from support.installations import ROOT
+from support.programs import run
 
 from cdi_runc import paths, requests, settings
 from cdi_runc.config import compile as config_compile
 from cdi_runc.config import load, salvage
 from cdi_runc.errors import BadConfiguration
 
+DOCUMENT = ROOT / "docs/configuration.md"
 
-def test_readme_shows_every_key_with_its_default(tmp_path):
-    """The configuration in README is valid, has every key, and says what holds without it."""
-    text = (ROOT / "README.md").read_text()
+
+def test_document_shows_every_key_with_its_default(tmp_path):
+    """The configuration in the document is valid, has every key, and says what holds without it."""
+    text = DOCUMENT.read_text()
     (shown,) = re.findall(r"```yaml\n(runtime: .*?)```", text, re.DOTALL)
     path = tmp_path / "config.yaml"
     path.write_text(shown)
 
     assert settings.defaults() == load.read(str(path))
     assert set(load.schema()["properties"]) == set(re.findall(r"^(\w+):", shown, re.MULTILINE))
+
+
+def test_reference_is_the_schemas():
+    """The document's reference is what its generator makes of the schema now."""
+    made = run(ROOT / "packaging/configuration-reference").out
+
+    assert DOCUMENT.read_text().endswith(f"configuration-reference. -->\n\n{made}")
 
 
 @pytest.mark.parametrize(
