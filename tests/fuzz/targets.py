@@ -34,7 +34,7 @@ from cdi_runc import (  # noqa: F401  # all that is loaded late is instrumented 
     settings,
     shim,
 )
-from cdi_runc.cli import audit, audit_export, matching, record_tree, records, replay, standing
+from cdi_runc.cli import audit, matching, records, replay, standing
 from cdi_runc.cli import validate as cli_validate
 from cdi_runc.config import compile as config_compile
 from cdi_runc.config import load, salvage
@@ -324,7 +324,7 @@ def config_json(data):
     if made is None or made == data:
         return
     assert kept[0]["result"] == "edited"
-    if made.count(b"[") + made.count(b"{") > 300:
+    if made.count(b"[") + made.count(b"{") > 200:
         return  # the checks below are no better at what is nested deeply
     before, after = jsonio.loads(data), jsonio.loads(made)
     assert same(rest(before), rest(after)), "what is not ours changed"
@@ -485,7 +485,7 @@ def show(what):
 
 
 def process(data):
-    """exec's process.json: merged whole, or as it was; and nothing keeps the exec from running."""
+    """A process.json: merged whole, or as it was, and nothing keeps the exec from running."""
     if not _kept_for_exec():
         raise AssertionError("nothing is kept for exec")
     here().write("log/cdi-runc.log", b"")
@@ -494,7 +494,7 @@ def process(data):
     made = here().read("process.json")
     if made == data:
         return
-    if made.count(b"[") + made.count(b"{") > 300:
+    if made.count(b"[") + made.count(b"{") > 200:
         return
     before, after = jsonio.loads(data), jsonio.loads(made)
     ours = (("env",), ("user", "additionalGids"))
