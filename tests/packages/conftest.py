@@ -8,7 +8,6 @@ from support.installations import ROOT
 from support.programs import environment, need, run
 from support.roots import Root
 
-DEPENDENCIES = re.compile(r"^Depends: (.*)$", re.MULTILINE)
 SYSTEM = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 """The distribution's own Python, which has what a build needs."""
 
@@ -52,4 +51,5 @@ def root(debs, tmp_path_factory):
     root.apt("satisfy", control.strip(), "runc")
     for number, deb in enumerate(debs, 1):
         shutil.copy(deb, root.path / f"var/cache/{number}.deb")
-    return root
+    yield root
+    run("rm", "-rf", "--one-file-system", root.path)  # some hundred megabytes

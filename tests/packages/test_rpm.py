@@ -63,10 +63,10 @@ def test_its_tree_does_the_job(rpm, root):
         root(f"{HOME}/refreeze")
         (root.path / "etc/cdi").mkdir(exist_ok=True)
         edits = {"env": ["ACME=1"]}
-        spec = {"cdiVersion": "0.6.0", "kind": "acme.example/widget"}
+        spec = {"cdiVersion": "0.6.0", "kind": "acme.example/rpm"}
         spec["devices"] = [{"name": "w0", "containerEdits": edits}]
         (root.path / "etc/cdi/rpm.json").write_text(json.dumps(spec))
-        words = ("inject", "--device", "acme.example/widget=w0", "/srv/config.json")
+        words = ("inject", "--device", "acme.example/rpm=w0", "/srv/config.json")
         (root.path / "srv/config.json").write_text('{"ociVersion": "1.0.2", "process": {}}')
         injected = json.loads(root("cdictl", *words).out)
         findings = json.loads(root("cdictl", "doctor", "--json", check=False).out)["findings"]
