@@ -16,8 +16,8 @@ usage: ./install.sh [--prefix DIR] [--no-docker | --docker-config FILE] [--set-d
 Installs cdi-runc, the runtime, and cdictl, the command for people, and tells Docker about it if
 Docker is here. It can be run again at any time, also while containers run.
 
-  --prefix DIR    code to DIR/lib/cdi-runc and commands to DIR/bin
-                  (without it: /opt/cdi-runc and /usr/local/bin)
+  --prefix DIR    code to DIR/lib/cdi-runc, commands to DIR/bin, man pages and completions to
+                  DIR/share (without it: /opt/cdi-runc, /usr/local/bin and /usr/local/share)
   --no-docker     leave Docker alone
   --docker-config FILE
                   the daemon.json (without it: that of the running daemon, or the usual one)
@@ -85,6 +85,10 @@ read_options() {
     [ -n "$prefix" ] || [ "$(id -u)" -eq 0 ] ||
         die "only root can write to $home; use sudo, or --prefix DIR for a place of your own"
     stub='# Left by install.sh --uninstall --force'
+    share=${bin%/*}/share
+    documents='man/man1/cdictl.1 man/man5/cdi-runc.yaml.5 man/man8/cdi-runc.8
+        bash-completion/completions/cdictl zsh/site-functions/_cdictl
+        fish/vendor_completions.d/cdictl.fish'
 
     # What of the caller's environment would send Python or pip elsewhere.
     unset PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE PIP_TARGET PIP_PREFIX PIP_USER PIP_REQUIRE_VIRTUALENV
@@ -155,22 +159,27 @@ build() {
     say "Installing cdi-runc to $home, with $python"
     new=$(mktemp -d "$home/versions/$(date +%Y%m%d-%H%M%S).XXXXXX")
     chmod 755 "$new"
-    mkdir "$work/source"
-    cp -R "$source/cdi_runc" "$source/pyproject.toml" "$work/source/"
-    find "$work/source" -name __pycache__ -prune -exec rm -rf {} +
 
     "$python" -I -m venv "$new/venv" >"$work/log" 2>&1 || {
         tail -n 5 "$work/log" >&2
         die "$python could not make a virtual environment"
     }
+    # Only what the lock file has the hash of; a wheel only, since a build fetches what it likes.
     "$new/venv/bin/python" -I -m pip install --no-input --disable-pip-version-check \
-        --no-warn-script-location "$work/source" >"$work/log" 2>&1 || {
+        --require-hashes --no-deps --only-binary :all: \
+        -r "$source/packaging/requirements.txt" >"$work/log" 2>&1 || {
         tail -n 5 "$work/log" >&2
-        die "pip could not get or build the Python packages; it needs the network or a mirror (PIP_INDEX_URL)"
+        if grep -q 'DO NOT MATCH THE HASHES' "$work/log"; then
+            sed -n 's/^ *\([^ ]* from .*\):$/install.sh: got another file than expected: \1/p' "$work/log" >&2
+            die "a Python package is not the one that packaging/requirements.txt names, so nothing was installed; find out who changed the package, the mirror (PIP_INDEX_URL) or that file"
+        fi
+        die "pip could not get the Python packages; it needs the network or a mirror (PIP_INDEX_URL)"
     }
     "$new/venv/bin/python" -I -m pip uninstall --yes --quiet pip setuptools >/dev/null 2>&1 || :
 
     (cd "$new" && ln -s venv/lib/python3.*/site-packages lib)
+    cp -R -- "$source/cdi_runc" "$new/lib/"
+    find "$new/lib/cdi_runc" -name __pycache__ -prune -exec rm -rf {} +
     "$new/venv/bin/python" -I -m compileall -q "$new/lib/cdi_runc"
 
     # What is compiled here is for this version of Python, so the launcher names it in full.
@@ -186,6 +195,7 @@ exec $(quoted "$new/venv/bin/python") -I -m cdi_runc.cli.main "\$@"
 END
     chmod 644 "$new/shim"
     "$python" -X no_debug_ranges -I "$source/packaging/freeze" "$library" "$new/hot.pyc"
+    "$new/venv/bin/python" -I -B "$source/packaging/documents" "$new/share"
 }
 write() {
     sed -e "$2" >"$new/$1"
@@ -210,9 +220,15 @@ activate() {
     old=$(readlink "$home/current" || :)
     link "versions/${new##*/}" "$home/current"
     built=$new new=''
-    for name in venv lib launcher shim cdictl; do link "current/$name" "$home/$name"; done
+    for name in venv lib launcher shim cdictl share; do link "current/$name" "$home/$name"; done
     link "$home/launcher" "$bin/cdi-runc"
     link "$home/cdictl" "$bin/cdictl"
+    for name in $documents; do
+        if is_ours "$share/$name"; then
+            mkdir -p "$share/${name%/*}"
+            link "$home/share/$name" "$share/$name"
+        fi
+    done
     # A call that has just begun may still be in the one before, so that one stays.
     for version in "$home"/versions/*; do
         case ${version##*/} in "${built##*/}" | "${old##*/}") ;; *) rm -rf -- "$version" ;; esac
@@ -300,6 +316,12 @@ remove() {
         rm -f -- "$bin/cdi-runc"
     fi
     if is_ours "$bin/cdictl"; then rm -f -- "$bin/cdictl"; fi
+    for name in $documents; do
+        if [ -L "$share/$name" ] && is_ours "$share/$name"; then
+            rm -f -- "$share/$name"
+            (cd -- "$share" && rmdir -p --ignore-fail-on-non-empty -- "${name%/*}")
+        fi
+    done
     if [ -z "$prefix" ] && grep -qs "Installed by cdi-runc" "$rotation"; then
         rm -f -- "$rotation"
     fi

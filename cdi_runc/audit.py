@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cdi_runc.settings import Settings
 
 FORMAT = 1
+SHOWN = 1000  # characters of a key and of a value, which a record repeats with each request
 
 
 class Record:
@@ -69,8 +70,8 @@ class Record:
             {
                 "device": request.device,
                 "source": request.source,
-                "key": request.key,
-                "value": request.value,
+                "key": _cut(request.key),
+                "value": _cut(request.value),
                 "decision": request.decision,
             }
             for request in requests
@@ -153,6 +154,7 @@ class Record:
 
         Raises:
             AuditRefused: it cannot be written, and the configuration requires it.
+            BadBundle: it holds of config.json what is nested too deeply; the next one will not.
             OSError: it cannot be written.
 
         """
@@ -163,7 +165,12 @@ class Record:
         content["duration_ms"] = (time.monotonic_ns() - self._started) // 10_000 / 100
         path = self._settings.audit_file
         try:
-            files.append(path, jsonio.dumps(content) + b"\n", 0o640)
+            line = jsonio.dumps(content) + b"\n"
+        except RecursionError:
+            content["edits"] = content["conflicts"] = []
+            raise errors.BadBundle("config.json is nested too deeply") from None
+        try:
+            files.append(path, line, 0o640)
         except OSError as problem:
             if self._settings.audit_required:
                 raise errors.AuditRefused(
@@ -172,8 +179,12 @@ class Record:
             raise
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+
+
 def _time(ns: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ns // 1_000_000_000))
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(files.seconds(ns)))
 
 
 def engine(config: Config, root: str) -> str:

@@ -32,6 +32,18 @@ class Bundle:
                 f"{path} is not a runtime configuration: it holds no JSON object"
             )
 
+    def encoded(self) -> bytes:
+        """Return the configuration as JSON.
+
+        Raises:
+            BadBundle: it is nested more deeply than can be written, though it could be read.
+
+        """
+        try:
+            return jsonio.dumps(self.config)
+        except RecursionError:
+            raise errors.BadBundle(f"{self.path} is nested too deeply") from None
+
     def write(self, data: bytes, before_rename: Callable[[], None]) -> None:
         """Put *data* in place of the file, owner and mode kept.
 

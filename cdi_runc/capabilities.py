@@ -9,7 +9,7 @@ from __future__ import annotations
 import marshal
 import posix
 
-from cdi_runc import files, paths
+from cdi_runc import files, paths, trust
 from cdi_runc.settings import STAMP, load, signature
 
 TYPE_CHECKING = False
@@ -45,13 +45,15 @@ def _features(runtime: str, state_dir: str | None) -> dict[str, Any]:
         return {}
     kept = f"{state_dir}/features"
     try:
-        asked, answer = load(kept, 1 << 20)
+        asked, answer = load(state_dir, kept, 1 << 20)
         if asked == identity:
             return dict(answer)
     except (OSError, ValueError, EOFError, TypeError):
         pass
     answer = _ask(runtime)
-    if state_dir is not None:
+    if answer is None:
+        return {}
+    if state_dir is not None and trust.private(state_dir):
         try:
             files.replace(kept, marshal.dumps((identity, answer)))
         except OSError:
@@ -59,7 +61,8 @@ def _features(runtime: str, state_dir: str | None) -> dict[str, Any]:
     return answer
 
 
-def _ask(runtime: str) -> dict[str, Any]:
+def _ask(runtime: str) -> dict[str, Any] | None:
+    """Return the answer, or None if there was none, which may be otherwise the next time."""
     import json  # noqa: TID251  # once for each runtime
     import subprocess  # noqa: TID251
 
@@ -68,6 +71,8 @@ def _ask(runtime: str) -> dict[str, Any]:
             [runtime, "features"], capture_output=True, timeout=SECONDS, check=True
         )
         linux = json.loads(told.stdout).get("linux") or {}
-    except (OSError, ValueError, AttributeError, subprocess.SubprocessError):
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    except (ValueError, AttributeError, subprocess.CalledProcessError):
         return {}
     return {key: linux[key] for key in ASKED if isinstance(linux.get(key), dict)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdi_runc import audit, errors, jsonio, plan, requests
+from cdi_runc import audit, errors, plan, requests
 from cdi_runc.bundle import Bundle, describe
 from cdi_runc.edits import Doubt
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from cdi_runc.settings import Settings
 
 CHANGES = ("added", "replaced", "removed")
+FAULTS = 20  # of spec files in one record
 UNCERTAIN = ("netDevices", "intelRdt")  # what some runtimes drop, see capabilities
 
 
@@ -43,6 +44,8 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
         done = plan.carry_out(steps, bundle.config, dict(settings.conflicts))
         _check_conflicts(done, record, settings)
         record.edits(done)
+        changed = any(one.effect.action in CHANGES for one in done)
+        data = bundle.encoded() if changed else bundle.data
     except errors.CdiRuncError as error:
         _append(record, call, "failed", str(error))
         raise
@@ -50,10 +53,10 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
     for text in warnings:
         record.warn(text)
         _warn(text, call)
-    for path, why, _, _ in specs.faults:
+    for path, why, _, _ in specs.faults[:FAULTS]:
         record.warn(f"spec file ignored: {path}: {why}")
-    changed = any(one.effect.action in CHANGES for one in done)
-    data = jsonio.dumps(bundle.config) if changed else bundle.data
+    if len(specs.faults) > FAULTS:
+        record.warn(f"spec files ignored: {len(specs.faults) - FAULTS} more")
     record.digests(bundle.data, data)
     if settings.exec == "merge":
         _remember(done, call)

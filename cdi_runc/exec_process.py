@@ -2,7 +2,10 @@
 
 Engines make the process of an exec from their own copy of the configuration, which has none of our
 edits.  What they need is kept for each container that we edited, below the state directory, under
-the path of the runtime's root and the container's id; ``delete`` removes it (see the launcher).
+the path of the runtime's root and the container's id; ``delete --force`` removes it (see the
+launcher), and :func:`prune` what is left of containers that went without.  Which root the runtime
+takes where none is given depends on the runtime and on who calls, so that one has a name of its
+own.
 
 Trusted: the kept file, as only our own user can write it.  Nothing here may keep an exec from
 running.
@@ -12,8 +15,9 @@ from __future__ import annotations
 
 import marshal
 import posix
+import time
 
-from cdi_runc import files, jsonio, paths, settings
+from cdi_runc import files, jsonio, paths, settings, trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,20 +33,25 @@ if TYPE_CHECKING:
 LIMIT = 16 << 20  # bytes of a process.json
 FORMAT = "exec 1"
 YOUNG = 600  # seconds in which a container may still be about to be created
+DEFAULT = "-default"
 
 
 def place(call: Invocation) -> str | None:
-    """Return where what exec needs of the container of *call* is kept."""
+    """Return where what exec needs of the container of *call* is kept.
+
+    Nowhere, where the id or the root would lead out of the state directory.
+    """
     state = paths.state()
-    if state is None or not call.id or "/" in call.id:
+    root = absolute(call.root)
+    if state is None or call.id in ("", ".", "..") or "/" in call.id or "/../" in f"{root}/":
         return None
-    return f"{state}/exec{absolute(call.root)}/{call.id}"
+    return f"{state}/exec{root}/{call.id}"
 
 
 def absolute(root: str) -> str:
-    """Return the runtime's root directory as an absolute path; its default where none is given."""
+    """Return the runtime's root directory as an absolute path; its name where none is given."""
     if not root:
-        return "/run/runc"
+        return DEFAULT
     return root if root[0] == "/" else f"{posix.getcwd()}/{root}"
 
 
@@ -53,9 +62,11 @@ def remember(done: Iterable[Done], call: Invocation) -> None:
         OSError: they could not be kept.
 
     """
-    where = place(call)
-    if where is None:
+    state, where = paths.state(), place(call)
+    if state is None or where is None:
         return
+    if not trust.private(state):
+        files.make_private(state)
     variables: dict[str, tuple[str, str | None]] = {}
     groups = []
     for one in done:
@@ -77,8 +88,22 @@ def remember(done: Iterable[Done], call: Invocation) -> None:
     try:
         _write(where, data)
     except FileNotFoundError:
-        files.make_private(where.rpartition("/")[0])
-        _write(where, data)
+        _make_and_write(where, data)
+    top = f"{state}/exec{'' if call.root else DEFAULT}"
+    if posix.stat(top).st_mtime < time.time() - YOUNG:  # as old as the last look, see prune
+        prune()
+
+
+def _make_and_write(path: str, data: bytes) -> None:
+    for last in (False, False, True):  # another call may be about to remove an empty directory
+        try:
+            files.make_private(path.rpartition("/")[0])
+            _write(path, data)
+        except FileNotFoundError:
+            if last:
+                raise
+        else:
+            return
 
 
 def _write(path: str, data: bytes) -> None:
@@ -104,7 +129,7 @@ def merge(call: Invocation) -> None:
     where = place(call)
     if where is None or not call.process:
         return
-    mark, variables, groups = settings.load(where, LIMIT)
+    mark, variables, groups = settings.load(paths.state(), where, LIMIT)
     if mark != FORMAT:
         raise ValueError("another version of cdi-runc made this container")
     data, status = files.read(call.process, LIMIT)
@@ -143,26 +168,41 @@ def _merged(process: dict[str, Any], variables: Variables, groups: tuple[int, ..
 def prune() -> None:
     """Remove what is kept of containers that the runtime no longer knows.
 
-    ``delete`` does so too; this is for those that a reboot or another runtime deleted.
+    Nobody tells us of the end of a ``run``, of a ``delete`` without ``--force`` that succeeded, or
+    of a reboot.
     """
-    import time
+    state = paths.state()
+    if state is None or not trust.private(state):
+        return
+    before = time.time() - YOUNG
+    for top, roots in (("exec", ("",)), (f"exec{DEFAULT}", paths.runtime_roots())):
+        try:
+            posix.utime(f"{state}/{top}")
+        except OSError:
+            continue
+        _prune(f"{state}/{top}", "", roots, before)
 
-    _prune(f"{paths.state()}/exec", "", time.time() - YOUNG)
 
-
-def _prune(top: str, below: str, before: float) -> None:
+def _prune(top: str, below: str, roots: Iterable[str], before: float) -> None:
     try:
         names = posix.listdir(top + below)
     except NotADirectoryError:
-        if not paths.exists(below) and posix.stat(top + below).st_mtime < before:
-            posix.unlink(top + below)
+        _forget(top + below, [root + below for root in roots], before)
         return
     except OSError:
         return
     for name in names:
-        _prune(top, f"{below}/{name}", before)
+        _prune(top, f"{below}/{name}", roots, before)
     if below:
         try:
             posix.rmdir(top + below)
         except OSError:
             pass  # in use
+
+
+def _forget(kept: str, containers: Iterable[str], before: float) -> None:
+    try:
+        if not any(map(paths.exists, containers)) and posix.stat(kept).st_mtime < before:
+            posix.unlink(kept)
+    except FileNotFoundError:
+        pass  # a delete was faster

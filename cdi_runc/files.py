@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import posix
 
+from cdi_runc import trust
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _READ = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK | posix.O_NOCTTY
 _REGULAR, _FORMAT = 0o100000, 0o170000
+
+
+def seconds(ns: int) -> int:
+    """Return a file's time stamp in seconds, moved into the years 1000 to 9999.
+
+    A tmpfs takes any; RFC 3339 has four digits for a year.
+    """
+    return min(max(ns // 1_000_000_000, -30_610_224_000), 253_402_300_799)
 
 
 def is_regular(status: posix.stat_result) -> bool:
@@ -96,19 +106,24 @@ def append(path: str, line: bytes, mode: int) -> None:
     The lock keeps a line that a full disk cut short from being followed by another's.
 
     Raises:
-        OSError: nothing of *line* is in the file.
+        OSError: nothing of *line* is in the file; it may be one that others could change.
 
     """
     flags = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC
     flags |= posix.O_NOFOLLOW | posix.O_NONBLOCK | posix.O_NOCTTY
+    directory = path.rpartition("/")[0] or "/"
     try:
-        fd = posix.open(path, flags, mode)
+        wrong = trust.fault(directory, of_log=True)
     except FileNotFoundError:
-        _make_directories(path.rpartition("/")[0], 0o750)
-        fd = posix.open(path, flags, mode)
+        _make_directories(directory, 0o750)
+        wrong = trust.fault(directory, of_log=True)
+    _refuse(wrong)
+    fd = posix.open(path, flags, mode)
     try:
-        if not is_regular(posix.fstat(fd)):
+        status = posix.fstat(fd)
+        if not is_regular(status):
             raise OSError(22, "it is not a regular file")
+        _refuse(trust.fault_of_log(path, status))
         posix.lockf(fd, posix.F_LOCK, 0)
         size = posix.fstat(fd).st_size
         try:
@@ -120,6 +135,11 @@ def append(path: str, line: bytes, mode: int) -> None:
             raise
     finally:
         posix.close(fd)
+
+
+def _refuse(wrong: tuple[str, str] | None) -> None:
+    if wrong:
+        raise PermissionError(13, f"{trust.REFUSED}{'; '.join(wrong)}")
 
 
 def _make_directories(directory: str, mode: int) -> None:
@@ -143,9 +163,10 @@ def make_private(directory: str) -> None:
     """Make *directory*, and what is missing above it, for our own user only.
 
     Raises:
-        OSError: it cannot be made, or somebody else made it.
+        OSError: it cannot be made, or somebody else made it or can change it.
 
     """
     _make_directories(directory, 0o700)
-    if not is_ours(posix.lstat(directory)):
-        raise PermissionError(13, f"{directory} is not ours alone")
+    if not trust.private(directory):
+        _refuse(trust.fault(directory))
+        raise PermissionError(13, f"{directory} belongs to another user")

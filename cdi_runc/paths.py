@@ -32,26 +32,49 @@ def variable(name: str) -> str:
 def is_system() -> bool:
     """Tell whether the caller is the host's root.
 
-    In a user namespace the effective uid is 0 too, but the root directory belongs to nobody
-    there.  The launcher asks the same with ``[ -O / ]``.
+    A rootless engine calls us in a user namespace, where the effective uid is 0 too, but the
+    host's root directory belongs to nobody.  In a container with a root directory of its own the
+    root there is the one meant.  The launcher asks the same with ``[ -O / ]``.
     """
     return posix.stat("/").st_uid == posix.geteuid()
 
 
+def _directory(name: str) -> str:
+    """Return the directory that an XDG variable names; one that is not absolute does not count."""
+    path = variable(name)
+    return path if path[:1] == "/" else ""
+
+
 def _home(name: str, below: str) -> str:
-    return variable(name) or f"{variable('HOME') or '/nonexistent'}/{below}"
+    return _directory(name) or f"{_directory('HOME') or '/nonexistent'}/{below}"
 
 
 def config() -> tuple[str, bool]:
-    """Return the configuration file's path, and whether the caller named it."""
+    """Return the configuration file's path, and whether the caller named it.
+
+    Podman gives its runtime no ``HOME`` for start, kill and delete, which need the real runtime
+    that create used; so config.compile leaves a link to the user's own file among the state.
+    """
     named = variable("CDI_RUNC_CONFIG")
     if named:
         return (named if named[0] == "/" else f"{posix.getcwd()}/{named}"), True
     if not is_system():
-        own = f"{_home('XDG_CONFIG_HOME', '.config')}/cdi-runc/config.yaml"
+        own = own_config() or config_link()
         if exists(own):
             return own, False
     return CONFIG, False
+
+
+def own_config() -> str:
+    """Return where a user's own configuration lies, or the empty text if nothing tells."""
+    if _directory("XDG_CONFIG_HOME") or _directory("HOME"):
+        return f"{_home('XDG_CONFIG_HOME', '.config')}/cdi-runc/config.yaml"
+    return ""
+
+
+def config_link() -> str:
+    """Return the link to a user's own configuration."""
+    return f"{state() or '/nonexistent'}/config.yaml"
 
 
 def state() -> str | None:
@@ -62,8 +85,8 @@ def state() -> str | None:
     """
     if is_system():
         return STATE
-    runtime_dir = variable("XDG_RUNTIME_DIR")
-    return f"{runtime_dir}/cdi-runc" if runtime_dir[:1] == "/" else None
+    runtime_dir = _directory("XDG_RUNTIME_DIR")
+    return f"{runtime_dir}/cdi-runc" if runtime_dir else None
 
 
 def logs() -> str:
@@ -75,9 +98,15 @@ def spec_dirs() -> tuple[str, ...]:
     """Return the default spec directories, the later ones with the higher priority."""
     if is_system():
         return SPEC_DIRS
-    runtime_dir = variable("XDG_RUNTIME_DIR")
+    runtime_dir = _directory("XDG_RUNTIME_DIR")
     own = f"{_home('XDG_CONFIG_HOME', '.config')}/cdi"
     return (*SPEC_DIRS, own, *((f"{runtime_dir}/cdi",) if runtime_dir else ()))
+
+
+def runtime_roots() -> list[str]:
+    """Return where runc and crun may keep their containers when no ``--root`` is given."""
+    above = ("/run", *filter(None, [_directory("XDG_RUNTIME_DIR")]))
+    return [f"{directory}/{name}" for directory in above for name in ("runc", "crun")]
 
 
 def exists(path: str) -> bool:

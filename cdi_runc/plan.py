@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdi_runc import edits, errors, registry
+from cdi_runc import edits, errors, paths, registry
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -66,6 +66,7 @@ def examine(
     devices: Sequence[Device], config: Config, *, preflight: bool = True
 ) -> tuple[list[Step], list[Problem]]:
     """Return the steps for *devices*, but for edits that cannot be settled, and every problem."""
+    no_nodes = preflight and (edits.has_namespace(config, "user") or not paths.is_system())
     steps: list[Step] = []
     problems: list[Problem] = []
     seen: set[str] = set()
@@ -82,10 +83,14 @@ def examine(
                     pointer = edits.pointer(place, key, index)
                     try:
                         edit, note = kind(*arguments).settle(config)
+                        if no_nodes:
+                            edit, note = edit.pass_on(note)
                     except errors.Unusable as error:
                         problems.append((device, pointer, error.message))
                         continue
-                    steps.append(Step(key, edit, name, path, pointer, note))
+                    # A node that cannot be made becomes a mount.
+                    own = key if type(edit) is kind else "mounts"
+                    steps.append(Step(own, edit, name, path, pointer, note))
                     problem = edit.preflight(config) if preflight else ""
                     if problem:
                         problems.append((device, pointer, problem))
@@ -107,7 +112,9 @@ def _unusable(problems: list[Problem]) -> errors.Unusable:
 def _date(ns: int) -> str:
     import time
 
-    return time.strftime("%Y-%m-%d", time.gmtime(ns // 1_000_000_000))
+    from cdi_runc import files
+
+    return time.strftime("%Y-%m-%d", time.gmtime(files.seconds(ns)))
 
 
 class Done(Record):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import marshal
 import posix
 
-from cdi_runc import files
+from cdi_runc import files, trust
 from cdi_runc.record import Record
 from cdi_runc.settings import STAMP, signature
 
@@ -58,6 +58,7 @@ class Registry:
             stamp,
             self.spec_dirs,
             self.dirs,
+            self._way,
             self.files,
             self._kinds,
             self.faults,
@@ -76,7 +77,7 @@ class Registry:
     def piece(self, place: tuple[int, int]) -> Any:
         """Return the value kept at *place*, an offset behind the head and a length."""
         if place not in self._kept:
-            self._kept[place] = marshal.loads(self.raw(place))  # noqa: S302
+            self._kept[place] = marshal.loads(self.raw(place))  # noqa: S302  # as above
         return self._kept[place]
 
     def raw(self, place: tuple[int, int]) -> bytes:
@@ -89,16 +90,16 @@ class Registry:
         return self.piece(self._summary)
 
     def is_current(self, spec_dirs: tuple[str, ...]) -> bool:
-        """Tell whether every directory and file is as it was when this was compiled."""
+        """Tell whether all that it was made from, and the way there, is as it was then."""
         if spec_dirs != self.spec_dirs:
             return False
         for path, was in zip(spec_dirs, self.dirs, strict=True):
             if _signature(path) != was:
                 return False
-        for path, was in self.files:  # noqa: SIM110  # all() with a generator is slower
+        for path, was in self.files:
             if _signature(path) != was:
                 return False
-        return True
+        return trust.are_current(self._way)
 
     def broken_overrides(self, device: Device) -> list[tuple[str, str]]:
         """Return path and fault of each broken file that would come before *device*'s own."""
@@ -169,7 +170,7 @@ def current(settings: Settings) -> Registry:
 def _open(state_dir: str | None) -> Registry | None:
     if state_dir is None:
         return None
-    if not files.is_ours(posix.lstat(state_dir)):
+    if not trust.private(state_dir):
         return None
     fd = posix.open(f"{state_dir}/registry", posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NOFOLLOW)
     if not files.is_ours(posix.fstat(fd)):
@@ -186,7 +187,13 @@ def resolve(names: Sequence[str], settings: Settings) -> tuple[list[Device], Reg
 
     """
     registry = current(settings)
-    found = [registry.find(name) for name in names]
+    try:
+        found = [registry.find(name) for name in names]
+    except (OSError, ValueError, EOFError, TypeError):  # it is damaged behind its head
+        from cdi_runc.specs import compile  # noqa: A004
+
+        registry = compile.refresh(settings, anew=True)
+        found = [registry.find(name) for name in names]
     devices = [device for device in found if device is not None]
     if len(devices) != len(names):
         from cdi_runc.specs import explain

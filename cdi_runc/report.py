@@ -28,9 +28,16 @@ def warning(message: str, call: Invocation) -> None:
 
 def _shown(message: str, end: str = "") -> str:
     """Return one line; what is too long is cut in the message, so that the cure stays."""
-    text, end = "cdi-runc: " + " ".join(message.split()), " ".join(end.split())
+    text, end = (printable(" ".join(part.split())) for part in (f"cdi-runc: {message}", end))
     room = LIMIT - len(end)
     return (text if len(text) <= room else f"{text[: room - 3]}...") + end
+
+
+def printable(text: str) -> str:
+    """Return *text* with what could steer a terminal as an escape: it may come from an image."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def _to_engine(level: str, text: str, call: Invocation) -> None:
@@ -46,6 +53,7 @@ def _to_engine(level: str, text: str, call: Invocation) -> None:
     else:
         line = f'time="{now}" level={level} msg='.encode() + jsonio.dumps(text)
     flags = posix.O_WRONLY | posix.O_APPEND | posix.O_CREAT | posix.O_CLOEXEC
+    flags |= posix.O_NONBLOCK | posix.O_NOCTTY  # nobody may read from a FIFO
     try:
         fd = posix.open(call.log, flags, 0o600)
         try:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from cdi_runc.settings import Settings
 
+MOST = 1_000  # requests of one container
+LONGEST = 16_384  # characters of one value
+
 
 class Request(Record):
     """One mention of one device."""
@@ -42,28 +45,25 @@ def read(config: dict[str, Any], settings: Settings, engine: str = "") -> list[R
     Those that every container gets come last.  *engine* is who calls, for the policy.
 
     Raises:
-        BadRequest: one that is not ignored cannot be understood.
+        BadRequest: one that is not ignored cannot be understood, or they are without measure.
 
     """
-    mentions: list[Mention] = [
-        *_from_annotations(_section(config, "annotations"), settings.annotations),
-        *_from_environment(_section(config, "process").get("env"), settings.environment),
-        *(_from_mounts(config.get("mounts"), settings.mounts) if settings.mounts else ()),
-        *((name, "default", "requests.default", name) for name in settings.default),
-    ]
-    if settings.policy:
-        from cdi_runc import policy
-
-        requests = [
-            Request(*one, policy.decide(settings.policy, one[0], one[1], engine))
-            for one in mentions
-        ]
-    else:
-        requests = [Request(*mention) for mention in mentions]
-    for request in requests:
-        if request.decision != "ignore" and (why := names.fault(request.device)):
-            raise _misunderstood(request, why)
-    return requests
+    found: list[Request] = []
+    for mentions in (
+        _from_annotations(_section(config, "annotations"), settings.annotations),
+        _from_environment(_section(config, "process").get("env"), settings.environment),
+        _from_mounts(config.get("mounts"), settings.mounts) if settings.mounts else (),
+        [(name, "default", "requests.default", name) for name in settings.default],
+    ):
+        for device, source, key, value in mentions:
+            decision = _decided(device, source, engine, settings) if settings.policy else "allow"
+            request = Request(device, source, key, value, decision)
+            if len(found) == MOST:
+                raise errors.BadRequest(f"there are more than {MOST} requests for devices")
+            if decision != "ignore" and (why := names.fault(device)):
+                raise _misunderstood(request, why)
+            found.append(request)
+    return found
 
 
 def devices(requests: list[Request]) -> list[str]:
@@ -86,7 +86,7 @@ def _from_annotations(annotations: dict[str, Any], prefixes: tuple[str, ...]) ->
             value = annotations[key]
             if type(value) is not str:
                 raise errors.BadRequest(f"annotation {key!r} is not text")
-            for name in value.split(","):
+            for name in _split(value, "annotation", key):
                 yield name, "annotation", key, value
 
 
@@ -102,7 +102,7 @@ def _from_environment(
                 value = entry[len(variable) + 1 :]
         if value in none:
             continue
-        for name in value.split(","):
+        for name in _split(value, "environment variable", variable):
             qualified = f"{kind}={name}" if kind and "=" not in name else name
             yield qualified, "environment", variable, value
 
@@ -118,6 +118,18 @@ def _from_mounts(mounts: object, prefix: str) -> Iterator[Mention]:
             value = paths.clean(destination)[len(prefix) + 1 :]
             kind, _, name = value.rpartition("/")
             yield f"{kind}={name}", "mount", destination, value
+
+
+def _decided(device: str, source: str, engine: str, settings: Settings) -> str:
+    from cdi_runc import policy
+
+    return policy.decide(settings.policy, device, source, engine)
+
+
+def _split(value: str, source: str, key: str) -> list[str]:
+    if len(value) > LONGEST:
+        raise errors.BadRequest(f"{source} {key} is longer than {LONGEST} characters")
+    return value.split(",")
 
 
 def _misunderstood(request: Request, why: str) -> errors.BadRequest:

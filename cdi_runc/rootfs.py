@@ -1,6 +1,6 @@
 """The container's root file system, where an edit could not work in it; loaded only when it may.
 
-What lies there is the image's: names are read, links are followed inside it only, nothing is
+What lies there is the image's: names are read, one link is followed and only inside it, nothing is
 opened.
 """
 
@@ -44,12 +44,24 @@ def doubt(steps: list[Step], config: Config, bundle: str) -> str:
 
 
 def _names(root: str, folder: str) -> list[str]:
-    place = f"{root}/{folder}"
     try:
-        place = f"{root}/{posix.readlink(place).lstrip('/')}"  # usr/lib, as a rule
-    except OSError:
+        folder = posix.readlink(f"{root}/{folder}").strip("/")  # usr/lib, as a rule
+    except (OSError, ValueError):  # a NUL in the path
         pass
+    place = root
+    for part in folder.split("/"):
+        place = f"{place}/{part}"
+        if part == ".." or _is_link(place):  # it could lead out of the image
+            return []
     try:
-        return [] if ".." in place.split("/") else posix.listdir(place)
-    except OSError:
+        return posix.listdir(place)
+    except (OSError, ValueError):
         return []
+
+
+def _is_link(path: str) -> bool:
+    try:
+        posix.readlink(path)
+    except (OSError, ValueError):
+        return False
+    return True

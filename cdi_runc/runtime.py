@@ -53,15 +53,22 @@ def become(path: str, arguments: Sequence[str]) -> NoReturn:
     both would survive exec.  The kernel's copy of the environment is as it was.
 
     Raises:
-        OSError: the program cannot be executed.
+        NoRuntime: the program cannot be executed.
 
     """
     _signal.signal(_signal.SIGPIPE, _signal.SIG_DFL)
     _signal.signal(_signal.SIGXFSZ, _signal.SIG_DFL)
-    fd = posix.open("/proc/self/environ", posix.O_RDONLY | posix.O_CLOEXEC)
     block = b""
-    while more := posix.read(fd, 1 << 17):
-        block += more
-    posix.close(fd)
-    environ = dict(entry.split(b"=", 1) for entry in block.split(b"\0") if b"=" in entry)
-    posix.execve(path, [path, *arguments], environ)
+    try:
+        fd = posix.open("/proc/self/environ", posix.O_RDONLY | posix.O_CLOEXEC)
+        while more := posix.read(fd, 1 << 17):
+            block += more
+        posix.close(fd)
+        environ = dict(entry.split(b"=", 1) for entry in block.split(b"\0") if b"=" in entry)
+    except OSError:
+        environ = posix.environ  # better a trace of us than no container
+    try:
+        posix.execve(path, [path, *arguments], environ)
+    except OSError as error:
+        told = f"the runtime {path} cannot be executed: {error.strerror}"
+        raise errors.NoRuntime(told) from error

@@ -10,7 +10,7 @@ import marshal
 import posix
 import sys
 
-from cdi_runc import VERSION, files, paths
+from cdi_runc import VERSION, files, paths, trust
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -103,25 +103,26 @@ def directory(path: str) -> str | None:
 
 def compiled(path: str) -> Settings | None:
     """Return the compiled settings, if they were made from the file at *path* as it is now."""
-    where = directory(path)
-    if where is None:
-        return None
     try:
-        made_from, fields = load(f"{where}/settings", 1 << 20)
-        if made_from == (STAMP, signature(posix.stat(path))):
+        kept = f"{directory(path)}/settings"
+        made_from, way, fields = load(paths.state(), kept, 1 << 20)
+        if made_from == (STAMP, signature(posix.stat(path))) and trust.are_current(way):
             return Settings(*fields)
     except (OSError, ValueError, EOFError, TypeError):
         pass
     return None
 
 
-def load(path: str, limit: int) -> Any:
-    """Return what :func:`marshal.dumps` wrote to *path*, if nobody else can have written it.
+def load(state_dir: str | None, path: str, limit: int) -> Any:
+    """Return what :func:`marshal.dumps` wrote to *path*, which lies below *state_dir*.
 
     Raises:
-        OSError, ValueError, EOFError, TypeError: it is not there, not ours, or damaged.
+        OSError, ValueError, EOFError, TypeError: it is not there, is damaged, or somebody else
+            could have written it.
 
     """
+    if state_dir is None or not trust.private(state_dir):
+        raise ValueError("the state directory is not ours alone")
     data, status = files.read(path, limit, posix.O_NOFOLLOW)
     if not files.is_ours(status):
         raise ValueError("it is not ours alone")

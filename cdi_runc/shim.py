@@ -16,12 +16,14 @@ def main(argv: Sequence[str]) -> NoReturn:
     """Prepare the bundle, then become the real runtime.
 
     *argv* is the shim's path, the launcher's path, and the arguments, which all belong to the real
-    runtime.  With the shim's path alone the configuration is compiled for the launcher.
+    runtime.  With the shim's path alone the configuration is compiled for the launcher, and the
+    runtimes that it names are told.
     """
     if len(argv) == 1:
         from cdi_runc.config import compile  # noqa: A004
 
-        compile.refresh(paths.config()[0])
+        names = compile.refresh(paths.config()[0]).runtime
+        posix.write(1, compile.runtimes(names))
         posix._exit(0)  # noqa: SLF001
     launcher, *arguments = argv[1:]
     call = invocation.parse(arguments)

@@ -1,5 +1,6 @@
 """Fixtures of the tests: an installation, configurations, bundles and private engines."""
 
+import fcntl
 import itertools
 import os
 import shutil
@@ -9,7 +10,8 @@ from support.bundles import Bundle, Runtime, config, make_rootfs
 from support.configurations import Configuration, forget
 from support.devices import Node, free_loop_numbers, in_cgroup_v2
 from support.engines import Ctr, Dockerd, Podman
-from support.installations import install
+from support.installations import Installation, install
+from support.users import RootlessPodman, User
 
 
 def pytest_addoption(parser):
@@ -19,8 +21,16 @@ def pytest_addoption(parser):
 
 @pytest.fixture(scope="session")
 def installation(tmp_path_factory):
-    """Install cdi-runc once, under a prefix of its own."""
-    return install(tmp_path_factory.mktemp("prefix"))
+    """Install cdi-runc once for all workers, under a prefix of its own."""
+    top = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        top = top.parent
+    prefix = top / "prefix"
+    with (top / "installing").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not prefix.exists():
+            return install(prefix)
+    return Installation(prefix)
 
 
 @pytest.fixture(scope="session")
@@ -190,3 +200,37 @@ def podman(podman_storage):
     """Lend Podman to one test."""
     podman_storage.configuration.reset()
     return podman_storage
+
+
+@pytest.fixture(scope="session")
+def ordinary_user(installation, tmp_path_factory):
+    """Make a user who can enter the directories of the tests."""
+    base = tmp_path_factory.getbasetemp()
+    for directory in (base, installation.prefix):
+        directory.chmod(0o711)
+    user = User(base)
+    yield user
+    user.remove()
+
+
+@pytest.fixture
+def user(ordinary_user, tmp_path):
+    """Lend the user to one test."""
+    tmp_path.chmod(0o711)
+    ordinary_user.reset()
+    return ordinary_user
+
+
+@pytest.fixture(scope="session")
+def rootless_storage(ordinary_user, installation, busybox_rootfs):
+    """Give the user's Podman the image of the tests."""
+    podman = RootlessPodman(ordinary_user, installation.shim)
+    podman.load(busybox_rootfs)
+    yield podman
+    podman.clean_up()
+
+
+@pytest.fixture
+def rootless_podman(rootless_storage, user):
+    """Lend the user's Podman to one test."""
+    return rootless_storage

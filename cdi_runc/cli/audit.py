@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import time
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 
@@ -20,6 +21,8 @@ from cdi_runc.cli import (
     rendering,
     replay,
 )
+from cdi_runc.errors import CdiRuncError
+from cdi_runc.report import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,17 +142,43 @@ def run(args: Namespace) -> int:
         return _tail(args, path)
     record = lookup.record(args.subject, path)
     if args.audit == "export":
-        return audit_export.run(record, args.format)
-    if args.json:
-        rendering.print_json(record)
-    elif args.diff:
-        before, after = replay.replay(record["edits"])
-        names = ("config.json before", f"config.json of {record['container']}")
-        for line in rendering.diff(before, after, names, context=sys.maxsize):
-            print(line)
-    else:
-        print("\n".join(record_tree.lines(record)))
+        return show(record, "export", args.format)
+    return show(record, "show", "json" if args.json else "diff" if args.diff else "")
+
+
+def show(record: Entry, command: str, form: str) -> int:
+    """Show or export one *record*.
+
+    Raises:
+        CdiRuncError: what it says of its edits makes no sense.
+
+    """
+    with damage(record):
+        if command == "export":
+            return audit_export.run(record, form)
+        if form == "json":
+            rendering.print_json(record)
+        elif form == "diff":
+            before, after = replay.replay(record["edits"])
+            names = ("config.json before", f"config.json of {record['container']}")
+            for line in rendering.diff(before, after, names, context=sys.maxsize):
+                print(line)
+        else:
+            print("\n".join(record_tree.lines(record)))
     return 0
+
+
+@contextmanager
+def damage(record: Entry) -> Iterator[None]:
+    """Say that *record* is damaged where its edits are not what an edit can be."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise CdiRuncError(
+            f"record {record['id']} is damaged, its edits make no sense ({why})",
+            cure="see it as it is with: cdictl audit tail --json",
+        ) from error
 
 
 def _wanted(args: Namespace, path: str) -> records.Filter:
@@ -187,7 +216,7 @@ def _row(record: Entry) -> Sequence[str]:
         f"{record['time'][:19].replace('T', ' ')}Z",
         container[:12] if re.fullmatch("[0-9a-f]{64}", container) else container,
         record["result"],
-        rendering.printable(rendering.cut(devices, max(columns - 57, 16)) if columns else devices),
+        rendering.cut(devices, max(columns - 57, 16)) if columns else devices,
     )
 
 
@@ -216,7 +245,7 @@ def _print(record: Entry, args: Namespace) -> None:
     if args.json:
         print(jsonio.dumps(record).decode(), flush=True)
         return
-    id_, when, container, result, devices = _row(record)
+    id_, when, container, result, devices = map(printable, _row(record))
     line = f"{id_}  {when}  {container:<12}  {result:<9}  {devices}"
     print(_painted(line, record), flush=True)
 

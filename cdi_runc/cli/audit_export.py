@@ -11,6 +11,7 @@ import sys
 
 from cdi_runc import names
 from cdi_runc.cli import rendering, standing
+from cdi_runc.edits import KEYS
 from cdi_runc.errors import CdiRuncError
 from cdi_runc.specs import check
 
@@ -52,6 +53,8 @@ def container_edits(done: list[Entry]) -> dict[str, Any]:
         kind, value = one.kind, one.value
         if one.where.startswith(standing.RULES):
             continue
+        if kind not in KEYS:
+            raise ValueError(f"{kind!r} is no kind of edit")
         if kind == "intelRdt":
             own[kind] = value
             continue

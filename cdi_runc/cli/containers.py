@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 
+from cdi_runc import paths
 from cdi_runc.engines import docker_api, dockerd
 from cdi_runc.record import Record
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 SECONDS = 10
 TASKS = "/run/containerd/io.containerd.runtime.v2.task"
 """Where containerd has a directory for each namespace, in it a bundle for each task."""
-RUNTIMES = ("runc", "crun")
 
 
 class Container(Record):
@@ -110,7 +110,7 @@ def podman(*arguments: str) -> dict[str, Any] | None:
     if program is None:
         return None
     try:
-        told = subprocess.run(  # noqa: S603
+        told = subprocess.run(  # noqa: S603  # no shell; a name stands behind --
             [program, *arguments], capture_output=True, timeout=SECONDS, check=True
         )
         (found,) = json.loads(told.stdout)
@@ -147,8 +147,7 @@ def kept(root: str) -> set[str]:
 
 
 def _roots(root: str) -> list[str]:
-    above = ("/run", os.environ.get("XDG_RUNTIME_DIR") or "/run")
-    return [root] if root else [f"{place}/{name}" for place in above for name in RUNTIMES]
+    return [root] if root else paths.runtime_roots()
 
 
 def running(container: str, root: str) -> int:

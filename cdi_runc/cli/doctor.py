@@ -5,6 +5,7 @@ from __future__ import annotations
 from cdi_runc import settings
 from cdi_runc.cli import common, rendering
 from cdi_runc.cli.rendering import Node
+from cdi_runc.report import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _shown(finding: Finding) -> Iterator[str]:
     yield from (f"{INDENT}{rendering.paint(line, 'bold')}" for line in rest)
     yield from (f"{INDENT}{line}" for line in rendering.wrapped(finding.why, columns))
     # Never wrapped, so that it can be copied.
-    yield f"{INDENT}{rendering.paint('cure:', 'green')} {rendering.printable(finding.cure)}"
+    yield f"{INDENT}{rendering.paint('cure:', 'green')} {printable(finding.cure)}"
 
 
 def _summary(findings: tuple[Finding, ...]) -> str:

@@ -12,7 +12,9 @@ import os
 import sys
 
 from cdi_runc import VERSION, log, settings
+from cdi_runc.cli.rendering import Guarded
 from cdi_runc.errors import CdiRuncError
+from cdi_runc.report import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +75,15 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that *arguments* (or argv) name, and return the exit code."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    out, err = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = Guarded(out), Guarded(err)
+    try:
+        return _run(sys.argv[1:] if arguments is None else arguments)
+    finally:
+        sys.stdout, sys.stderr = out, err
+
+
+def _run(arguments: Sequence[str]) -> int:
     try:
         args = parser_for(arguments).parse_args(arguments)
         code: int = args.run(args)
@@ -93,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _fail(text: str) -> int:
-    print(f"cdictl: {text}", file=sys.stderr)
+    print(f"cdictl: {printable(text)}", file=sys.stderr)
     return 1
 
 

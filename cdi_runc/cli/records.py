@@ -30,7 +30,16 @@ BLOCK = 1 << 20
 NEEDED = frozenset(
     "id time container bundle engine root requests specs edits conflicts warnings result".split()  # noqa: SIM905
 )
+TEXTS = ("id", "time", "container", "bundle", "engine", "root", "result")
+LISTS = {"requests": "device", "specs": "path", "edits": "where", "conflicts": "where"}
+"""Lists of objects, and a member of each object that is text."""
+DEPTH = 500
+"""What is nested deeper is not shown: a config.json of OCI has ten levels."""
+LONGEST = 64 << 20
+"""Bytes of a line; a record tells of parts of a config.json, which can be no larger."""
 SHOWN_FAULTS = 3
+UNPACKED = 1 << 30
+"""Bytes of a compressed part, which is read as a whole."""
 PATIENCE = 1000
 """So many lines in a row must be too old; those of calls at the same time are not in order."""
 _ROTATED = re.compile(r"[.-](\d[\d-]*)(\.gz|\.bz2|\.xz)?")
@@ -88,6 +97,11 @@ class Faults:
         self._path = path
         self._count = 0
 
+    @property
+    def is_told(self) -> bool:
+        """Whether no more of them are told."""
+        return self._count > SHOWN_FAULTS
+
     def tell(self, offset: int, why: str) -> None:
         """Tell of the line at *offset*."""
         self._count += 1
@@ -132,10 +146,10 @@ def newest(
     wanted = wanted or Filter()
     needles = wanted.needles()
     for faults, offset, line in _of_time(path, wanted.since.encode(), wanted.until.encode()):
-        is_whole = line[:1] == b"{" and line[-1:] == b"}"  # a damaged one is told in any case
-        if is_whole and not (
-            all(one in line for one in needles) and (not concerns or concerns(line))
-        ):
+        if line[:1] == b"{" and line[-1:] == b"}":
+            if not (all(one in line for one in needles) and (not concerns or concerns(line))):
+                continue
+        elif faults.is_told:  # a damaged one is told in any case
             continue
         try:
             record = parsed(line)
@@ -174,10 +188,39 @@ def parsed(line: bytes) -> Entry:
         record = jsonio.loads(line)
     except ValueError as error:
         raise ValueError(f"it is not JSON: {error}") from error
-    if not isinstance(record, dict) or not record.keys() >= NEEDED:
+    if not isinstance(record, dict) or not record.keys() >= NEEDED or not _is_sound(record):
         raise ValueError("it is no audit record")
+    if line.count(b"[") + line.count(b"{") > DEPTH and _is_deep(record):
+        raise ValueError("it is nested too deeply")
     found: Entry = record
     return found
+
+
+def _is_sound(record: Entry) -> bool:
+    """Tell whether the members that every reader needs are of their types."""
+    return (
+        all(type(record[key]) is str for key in TEXTS)
+        and type(record.get("error", "")) is str
+        and type(record["warnings"]) is list
+        and all(type(one) is str for one in record["warnings"])
+        and all(
+            type(record[key]) is list
+            and all(type(one) is dict and type(one.get(member)) is str for one in record[key])
+            for key, member in LISTS.items()
+        )
+    )
+
+
+def _is_deep(record: Entry) -> bool:
+    level: list[Any] = [record]
+    for _ in range(DEPTH):
+        level = [
+            below
+            for one in level
+            for below in (one.values() if isinstance(one, dict) else one)
+            if isinstance(below, (dict, list))
+        ]
+    return bool(level)
 
 
 def _backwards(path: str, faults: Faults) -> Iterator[tuple[int, bytes]]:
@@ -189,6 +232,9 @@ def _backwards(path: str, faults: Faults) -> Iterator[tuple[int, bytes]]:
                 start = max(0, end - BLOCK)
                 file.seek(start)
                 tail = file.read(end - start) + tail
+                if len(tail) > LONGEST + BLOCK:
+                    faults.stop(f"a line is longer than {LONGEST >> 20} MiB; no older one is read")
+                    return
                 first, *lines = tail.split(b"\n")
                 offset = start + len(tail)
                 for line in reversed(lines):
@@ -215,6 +261,9 @@ def _opened(path: str, report: Callable[[str], None]) -> IO[bytes]:
         try:
             while block := file.read1():
                 whole.write(block)
+                if whole.tell() > UNPACKED:
+                    report(f"it is not read behind {UNPACKED >> 20} MiB")
+                    break
         except (OSError, EOFError, lzma.LZMAError) as error:
             report(f"its end is damaged: {error}")
     return whole

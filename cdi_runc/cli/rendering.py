@@ -3,24 +3,62 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import re
 import shutil
 import sys
 import textwrap
 
 from cdi_runc import jsonio
 from cdi_runc.record import Record
+from cdi_runc.report import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
+    from typing import IO, Any
 
 COLOURS = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
+_PAINT = re.compile(rf"(\033\[(?:0|{'|'.join(COLOURS.values())})m)")
 FORK, LAST, RAIL = "├─ ", "└─ ", "│  "
 SHORT = 76
+DEEP = 50
 NARROW = 24
 """Columns: text is not wrapped into fewer."""
+
+
+class Guarded:
+    """A stream that shows control characters as JSON's escapes, whoever wrote them.
+
+    A container's name, an annotation or a spec file may hold some, and a terminal obeys them.
+    Line feeds, tabs and our own colours pass.
+    """
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write *text*."""
+        if not text.replace("\n", "").isprintable():
+            parts = _PAINT.split(text)
+            parts[::2] = map(_escaped, parts[::2])
+            text = "".join(parts)
+        return self._stream.write(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write *lines*."""
+        for line in lines:
+            self.write(line)
+
+
+def _escaped(text: str) -> str:
+    return "".join(
+        one if one.isprintable() or one in "\n\t" else json.dumps(one)[1:-1] for one in text
+    )
 
 
 class Node(Record):
@@ -38,19 +76,13 @@ def paint(text: str, colour: str) -> str:
     wanted = os.environ.get("FORCE_COLOR") or (
         sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )
+    text = printable(text)
     return f"\033[{COLOURS[colour]}m{text}\033[0m" if wanted else text
 
 
 def width() -> int:
     """Return how many columns standard output has; 0 where it is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-
-
-def printable(text: str) -> str:
-    """Return *text* with what could steer a terminal as an escape: it may come from an image."""
-    if text.isprintable():
-        return text
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def cut(text: str, columns: int) -> str:
@@ -60,8 +92,9 @@ def cut(text: str, columns: int) -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield the lines of a table, its columns as wide as their widest cell."""
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    for number, row in enumerate((head, *rows)):
+    shown = [[printable(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(len(row[i]) for row in shown) for i in range(len(head))]
+    for number, row in enumerate(shown):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
         line = "  ".join(cells).rstrip()
         yield line if number else paint(line, "bold")
@@ -69,13 +102,14 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def tree(nodes: Sequence[Node], indent: str = "") -> Iterator[str]:
     """Yield the lines of *nodes*, the texts of neighbours in one column."""
-    column = max((len(node.label) + 2 for node in nodes if node.text and node.label), default=0)
+    labels = [printable(node.label) for node in nodes if node.text and node.label]
+    column = max((len(label) + 2 for label in labels), default=0)
     columns = width()
     for number, node in enumerate(nodes, 1):
         fork, rail = (LAST, "   ") if number == len(nodes) else (FORK, RAIL)
         start = len(indent) + len(fork) + (column if node.text else 0)
         first, *rest = wrapped(node.text or node.label, columns - start if columns else 0)
-        label = node.label if node.text else first
+        label = printable(node.label) if node.text else first
         gap = " " * (column - len(label)) + first if node.text else ""
         label = paint(label, node.colour) if node.colour else label
         yield f"{_drawn(indent + fork)}{label}{gap}"
@@ -151,10 +185,12 @@ def json_lines(value: Any, indent: str = "", spread: bool = False) -> Iterator[s
     """Yield the lines of *value* as JSON, indented, numbers as they were written.
 
     With *spread*, as a diff wants it, the entries of a list have a line each; a short object in a
-    list has one too.
+    list has one too.  What is nested too deeply for a person stands in one line.
     """
     inner = f"{indent}  "
-    if isinstance(value, dict) and value:
+    if len(inner) > 2 * DEEP:
+        yield jsonio.dumps(value).decode()
+    elif isinstance(value, dict) and value:
         yield "{"
         yield from _members(
             ((jsonio.dumps(key).decode() + ": ", member) for key, member in value.items()),

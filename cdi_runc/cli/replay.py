@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from cdi_runc import jsonio
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from cdi_runc.cli.records import Entry
     from cdi_runc.edits import Config
 
+MOST = 1_000_000
+"""Entries of a list of config.json; a record that speaks of one behind them is damaged."""
 _LIST = re.compile(
     r"/process/env|/process/user/additionalGids|/linux/devices|/linux/resources/devices|/mounts"
     r"|/hooks/[^/]+"
@@ -47,6 +51,8 @@ class _List:
         """Do what *edit* did at *index*."""
         action, before = edit["action"], edit["before"]
         place = int(str(edit.get("was", edit["where"])).rpartition("/")[2])
+        if not 0 <= place <= MOST:
+            raise ValueError(f"no list has an entry {place}")
         while len(self.after) < place + (action != "added"):
             cell = _Cell(len(self.before))
             self.before.append(cell)
@@ -63,11 +69,14 @@ class _List:
         self.before = [_Cell(origin) for origin in range(len(before))]
         for cell, value in zip(self.before, before, strict=True):
             cell.see(value)
-        left = list(self.before)
+        left: dict[bytes, list[_Cell]] = {}
+        for cell in reversed(self.before):
+            left.setdefault(jsonio.dumps(cell.value), []).append(cell)
         for value in after:
-            cell = next(cell for cell in left if cell.value == value)
-            left.remove(cell)
-            self.after.append(cell)
+            same = left.get(jsonio.dumps(value))
+            if not same:
+                raise ValueError("a list was put in another order, and holds other entries now")
+            self.after.append(same.pop())
 
     def values(self, cells: list[_Cell]) -> list[Any]:
         """Return *cells*, one of the two lists, entries that were not seen in runs."""

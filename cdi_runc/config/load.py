@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from cdi_runc import files, jsonio, settings
+from itertools import islice
+
+from cdi_runc import files, jsonio, settings, trust
 from cdi_runc.bundle import describe
 from cdi_runc.errors import BadConfiguration, BadSpec
 from cdi_runc.specs import document
+from cdi_runc.specs.check import MOST, cut
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,9 +30,12 @@ def read(path: str) -> settings.Settings:
     """Return what the file at *path* says.
 
     Raises:
-        BadConfiguration: it cannot be read, or says what nobody understands.
+        BadConfiguration: it cannot be read, others could change it, or it says what nobody
+            understands.
 
     """
+    if why := trust.refusal(path):
+        raise BadConfiguration(f"the configuration {path} is ignored: {why}")
     try:
         data, _ = files.read(path, SIZE_LIMIT)
     except (OSError, ValueError) as error:
@@ -66,18 +72,18 @@ def findings(value: object, data: bytes) -> list[str]:
 
     validator = jsonschema.Draft202012Validator(schema())
     told = []
-    for error in validator.iter_errors(value):
+    for error in islice(validator.iter_errors(value), MOST):
         pointer = "".join(f"/{part}" for part in error.absolute_path)
         if error.validator == "additionalProperties" and isinstance(error.instance, dict):
             known = error.schema.get("properties", {})
             told += [
                 (f"{pointer}/{key}", f"unknown key {key!r}; known: {', '.join(known)}")
-                for key in error.instance
-                if key not in known
+                for key in islice((key for key in error.instance if key not in known), MOST)
             ]
         else:
             told.append((pointer, error.message))
-    placed = [(document.locate(data, pointer) or (0, 0), text) for pointer, text in told]
+    locate = document.locator(data)
+    placed = [(locate(pointer) or (0, 0), cut(text)) for pointer, text in told]
     return [f"line {line}: {text}" for (line, _), text in sorted(placed)]
 
 

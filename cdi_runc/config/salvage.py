@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import re
 
-from cdi_runc import settings
+from cdi_runc import files, settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cdi_runc.settings import Settings
+
+LIMIT = 16 << 20  # bytes: many more than a sound one may have
 
 
 def guess(path: str, why: str) -> Settings:
     """Return settings whose requests cover all that the file at *path* can have asked for."""
     base = settings.defaults()
     try:
-        with open(path, "rb") as file:
-            text = file.read(1 << 20).decode("utf-8", "replace")
-    except OSError:
+        text = files.read(path, LIMIT)[0].decode("utf-8", "replace")
+    except (OSError, ValueError):
         text = ""
     text = re.sub(r"#.*", "", text)
     words = set(re.findall(r"[A-Za-z_][A-Za-z0-9_.-]*", text))
-    prefixes = set(re.findall(r"[A-Za-z0-9._-][A-Za-z0-9._/-]*/", text))
+    paths = re.findall(r"[A-Za-z0-9._/-]+", text)  # one pattern for all would be quadratic
+    prefixes = {f"{path.rpartition('/')[0]}/".lstrip("/") for path in paths} - {""}
     known = {variable for variable, _, _ in base.environment}
     mounts = re.search(r"mounts:\s*[\"']?(/[A-Za-z0-9._/-]+)", text)
     found: Settings = base.but(

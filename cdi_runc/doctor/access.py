@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import stat
 
 from cdi_runc import files, paths
-from cdi_runc.doctor import Finding, counted, named
+from cdi_runc.doctor import Finding, named
 from cdi_runc.errors import BadSpec
 from cdi_runc.specs import document
 from cdi_runc.specs.compile import SIZE_LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from cdi_runc.doctor.containers import Container, Injected
@@ -168,7 +170,7 @@ def forbidden(container: Container) -> Iterator[Finding]:
     """Look for nodes whose owner and mode keep the container's process from them."""
     process = container.config.get("process") or {}
     user = process.get("user")
-    if user is None:
+    if user is None or os.geteuid():  # else see beyond_the_user
         return
     for one in nodes(container):
         owner = _owner(container, one.value)
@@ -250,28 +252,44 @@ def _inside(host: int, mappings: Any) -> int | None:
     return None
 
 
-def unmapped_groups(container: Container) -> Iterator[Finding]:
-    """Look for groups that the container's user namespace does not have."""
-    mappings = (container.config.get("linux") or {}).get("gidMappings") or ()
-    if not container.namespaced or not mappings:
+def beyond_the_user(container: Container) -> Iterator[Finding]:
+    """Look for nodes that the user who is not root, and so any container of theirs, may not use.
+
+    What the record says of owner and mode has no meaning there: the node is the host's own.
+    """
+    if not os.geteuid():
         return
-    outside: dict[int, Injected] = {
-        one.value: one
-        for one in container.of("additionalGids", "/process/user/additionalGids/")
-        if not any(m["containerID"] <= one.value < m["containerID"] + m["size"] for m in mappings)
-    }
-    if outside:
-        first = next(iter(outside.values()))
-        ranges = [f"{m['containerID']}-{m['containerID'] + m['size'] - 1}" for m in mappings]
-        yield Finding(
-            "error",
-            f"{counted(len(outside), 'group')} of {first.origin}"
-            f" {'is' if len(outside) == 1 else 'are'} outside the container's user namespace:"
-            f" {named([str(gid) for gid in outside])}; it has {named(ranges)}",
-            'The runtime cannot give them to the process: it fails with "setgroups: invalid'
-            ' argument", or the group is missing inside.',
-            "podman run --group-add keep-groups ...  # or a wider range in /etc/subgid",
-        )
+    for one in (*nodes(container), *container.of("mounts")):
+        if "/deviceNodes/" not in one.pointer:
+            continue
+        path = str(one.value.get("source") or one.value["path"])
+        try:
+            status = os.stat(path)
+        except OSError:
+            continue
+        owner = (status.st_uid, status.st_gid, status.st_mode)
+        user = {"uid": os.geteuid(), "gid": os.getegid()}
+        denied = [word for bit, word in LETTERS.values() if not _may(user, set(), owner, bit)]
+        if denied:
+            group = _name(grp.getgrgid, status.st_gid)
+            join = f"usermod -aG {group} {_name(pwd.getpwuid, os.geteuid())} && "
+            yield Finding(
+                "error",
+                f"your user may not {' and '.join(denied)} {path}, which is"
+                f" {status.st_mode & 0o7777:04o} {_name(pwd.getpwuid, status.st_uid)}:{group}"
+                f" ({one.origin})",
+                "A container of a user who is not root may use what its user may, without the"
+                " user's further groups: only crun can keep those.",
+                ("" if os.access(path, os.R_OK | os.W_OK) else join)
+                + "podman run --group-add keep-groups ...  # with crun as the real runtime",
+            )
+
+
+def _name(look_up: Callable[[int], tuple[Any, ...]], number: int) -> str:
+    try:
+        return str(look_up(number)[0])
+    except KeyError:
+        return str(number)
 
 
 def missing_groups(container: Container) -> Iterator[Finding]:

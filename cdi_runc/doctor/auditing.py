@@ -8,7 +8,8 @@ import os
 import shutil
 import stat
 
-from cdi_runc.doctor import Finding
+from cdi_runc import trust
+from cdi_runc.doctor import Finding, ownership
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def _fault(path: str) -> tuple[str, str]:
         os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW))
     except OSError as error:
         return error.strerror or str(error), f"lsattr {path}; ls -l {path}"
-    return _full(path)
+    above = ownership.distrusted(os.path.dirname(path), of_log=True)
+    return above or trust.fault_of_log(path, status) or _full(path)
 
 
 def _fault_above(path: str) -> tuple[str, str]:
@@ -66,6 +68,8 @@ def _fault_above(path: str) -> tuple[str, str]:
     wanted = os.path.dirname(path)
     if not os.path.isdir(directory):
         return f"{directory} is no directory", f"rm {directory} && mkdir -p -m 0750 {wanted}"
+    if found := ownership.distrusted(directory, of_log=True):
+        return found
     if not os.access(directory, os.W_OK | os.X_OK):
         if os.statvfs(directory).f_flag & os.ST_RDONLY:
             cure = f"mount -o remount,rw $(findmnt -no TARGET -T {directory})"

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 
 from cdi_runc import paths, runtime
-from cdi_runc.doctor import Finding, named
+from cdi_runc.doctor import Finding, named, ownership
 from cdi_runc.errors import NoRuntime
 from cdi_runc.record import Record
 
@@ -28,7 +28,11 @@ _VERSION = re.compile(r"version[ ]+(\S+)")
 # What the interpreter of the launcher is asked, started as the launcher starts it.
 PROBE = """
 import importlib, json, sys
-sys.path.insert(0, sys.argv[1])
+try:
+    with open(f"{sys.argv[1]}/shim", encoding="utf-8") as file:
+        exec(file.read().partition("from cdi_runc")[0])  # where it searches
+except OSError:
+    sys.path.insert(0, f"{sys.argv[1]}/lib")
 told = {"magic": importlib.import_module("importlib.util").MAGIC_NUMBER.hex(), "faults": {}}
 for name in sys.argv[2:]:
     try:
@@ -97,11 +101,13 @@ def _read(path: str) -> Launcher:
 def configuration(settings: Settings, path: str | None = None) -> Iterator[Finding]:
     """Look for a configuration that cannot be used."""
     if settings.broken:
+        place = path or paths.config()[0]
+        found = ownership.distrusted(place)
         yield Finding(
             "error",
-            settings.broken,
+            f"the configuration {place} is ignored: {found[0]}" if found else settings.broken,
             "No container that asks for a device starts until it is corrected.",
-            f"$EDITOR {path or paths.config()[0]} && cdictl config check",
+            found[1] if found else f"$EDITOR {place} && cdictl config check",
         )
 
 
@@ -205,7 +211,7 @@ def _imports(one: Launcher, faults: dict[str, str]) -> Iterator[Finding]:
 
 def _probe(one: Launcher) -> tuple[str, dict[str, str]] | str:
     names = (*OWN, *NEEDED, *USEFUL)
-    out, fault = _run(one.python, "-I", "-S", "-c", PROBE, f"{one.home}/lib", *names)
+    out, fault = _run(one.python, "-I", "-S", "-c", PROBE, one.home, *names)
     if fault:
         return fault
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
-from cdi_runc import paths
+from cdi_runc import trust
 from cdi_runc.doctor import Finding
 
 TYPE_CHECKING = False
@@ -18,59 +18,43 @@ if TYPE_CHECKING:
     from cdi_runc.settings import Settings
 
 
-def others_can_write(path: str, user: int) -> str:
-    """Return who besides root and *user* can change *path*, or the empty text."""
+def distrusted(path: str, of_log: bool = False) -> tuple[str, str] | None:
+    """Return who else could change *path*, and the cure; None if nobody, or nothing is there."""
     try:
-        status = os.stat(path)
+        return trust.fault(path, of_log)
     except OSError:
-        return ""
-    if status.st_uid not in (0, user):
-        return f"the user {status.st_uid}, who owns it"
-    if status.st_mode & stat.S_IWOTH:
-        return "everybody"
-    if status.st_mode & stat.S_IWGRP and status.st_gid not in (0, os.getegid()):
-        return f"the group {status.st_gid}"
-    return ""
+        return None
 
 
 def writable(
-    settings: Settings,
-    registry: Registry,
-    launchers: Sequence[Launcher],
-    config: str | None = None,
-    user: int | None = None,
+    settings: Settings, registry: Registry, launchers: Sequence[Launcher]
 ) -> Iterator[Finding]:
-    """Look for files of ours that somebody else can change."""
-    user = os.geteuid() if user is None else user
-    root = "What it says is carried out as root, so whoever can change it is root."
+    """Look for files of ours that somebody else can change, on the way to them too."""
     code = [path for one in launchers for path in (one.path, one.home, f"{one.home}/lib")]
-    specs = [*registry.spec_dirs, *(path for path, _ in registry.files)]
-    forged = "Whoever can change it can take back or invent what is on record."
-    groups: tuple[tuple[Sequence[str], Severity, str], ...] = (
-        ([config or paths.config()[0]], "error", root),
-        (code, "error", "It runs as root, so whoever can change it is root."),
-        (specs, "error", root),
-        ([settings.audit_file, os.path.dirname(settings.audit_file)], "error", forged),
-        ([os.path.dirname(settings.log_file)], "warning", forged),
+    files = [path for path, _ in registry.files]
+    unused = "What it says would be carried out as root, so no device of such files exists."
+    groups: tuple[tuple[Sequence[str], bool, Severity, str], ...] = (
+        (code, False, "error", "It runs as root, so whoever can change it is root."),
+        ([*registry.spec_dirs, *files], False, "error", unused),
+        ([os.path.dirname(settings.log_file)], True, "warning", "Nothing is logged there."),
     )
     seen = set()
-    for places, severity, why in groups:
+    for places, of_log, severity, why in groups:
         for path in places:
-            who = others_can_write(path, user)
-            if who and path not in seen:
-                seen.add(path)
-                cure = f"chown root:root {path} && chmod go-w {path}"
-                yield Finding(severity, f"{path} can be changed by {who}", why, cure)
+            found = distrusted(path, of_log)
+            if found and found not in seen:
+                seen.add(found)
+                yield Finding(severity, found[0], why, found[1])
 
 
-def state(settings: Settings, user: int | None = None) -> Iterator[Finding]:
+def state(settings: Settings) -> Iterator[Finding]:
     """Look for a state directory that is not ours alone, so that nothing in it is believed."""
-    place, user = settings.state_dir, os.geteuid() if user is None else user
+    place = settings.state_dir
     if place is None:
         return
-    fault = ""
+    cure = f"rm -rf {place}  # it is made again, by the next create"
     try:
-        status = os.lstat(place)
+        status = os.stat(place)
     except FileNotFoundError:
         return  # it is made when it is needed
     except OSError as error:
@@ -78,20 +62,19 @@ def state(settings: Settings, user: int | None = None) -> Iterator[Finding]:
     else:
         if not stat.S_ISDIR(status.st_mode):
             fault = "is no directory"
-        elif status.st_uid != user:
-            fault = f"belongs to the user {status.st_uid}"
-        elif status.st_mode & 0o022:
-            fault = f"can be written by others (mode {status.st_mode & 0o7777:04o})"
+        elif found := distrusted(place):
+            fault, cure = f"is not safe: {found[0]}", found[1]
         elif not os.access(place, os.W_OK):
             fault = "cannot be written"
-    if fault:
-        yield Finding(
-            "warning",
-            f"the state directory {place} {fault}",
-            "What is compiled there is not believed or not kept, so each create with a device"
-            " reads all spec files anew.",
-            f"rm -rf {place}  # it is made again, by the next create",
-        )
+        else:
+            return
+    yield Finding(
+        "warning",
+        f"the state directory {place} {fault}",
+        "What is compiled there is not believed or not kept, so each create with a device"
+        " reads all spec files anew.",
+        cure,
+    )
 
 
 def readable(settings: Settings) -> Iterator[Finding]:

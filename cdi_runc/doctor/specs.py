@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from cdi_runc import edits, files
+from cdi_runc import edits, files, trust
 from cdi_runc.doctor import Finding, counted, named
 from cdi_runc.edits import Doubt, hooks, mounts
 from cdi_runc.edits.device_nodes import Edit as Node
@@ -88,6 +88,8 @@ def refused(registry: Registry) -> Iterator[Finding]:
                 f"rm {path}  # or the other one",
             )
             continue
+        if why.startswith(trust.REFUSED):
+            continue  # ownership tells it, with the cure, once for a directory
         below = [other for other, other_rank in kinds.get(kind, ()) if other_rank < rank]
         over = (
             f" It may be meant to override {named(below)}, which is used in its place."

@@ -22,6 +22,8 @@ Each kind owns its own places in config.json, so kinds commute.
 
 from __future__ import annotations
 
+import posix
+
 from cdi_runc import errors
 from cdi_runc.record import Record
 
@@ -49,6 +51,9 @@ if TYPE_CHECKING:
 
 # In the order of the reference library's Apply, which is the order of the audit record.
 KEYS = ("env", "deviceNodes", "netDevices", "mounts", "hooks", "intelRdt", "additionalGids")
+
+WHOLE = [(0, 0, 4294967295)]
+"""The map of the host's own user namespace (user_namespaces(7))."""
 
 
 class Effect(Record):
@@ -86,6 +91,15 @@ class Edit(Record):
 
         """
         return self, ""
+
+    def pass_on(self, note: str) -> tuple[Edit, str]:
+        """Return what does the same where the runtime can make no node, only mount the host's.
+
+        Raises:
+            Unusable: nothing does.
+
+        """
+        return self, note
 
     def entry(self) -> Any:
         """Return what the edit puts into config.json."""
@@ -139,6 +153,37 @@ def has_namespace(config: Config, kind: str) -> bool:
         if type(entry) is dict and entry.get("type") == kind:
             return True
     return False
+
+
+def id_map(config: Config, ids: str) -> list[tuple[int, int, int]] | None:
+    """Return the container's ids, ``uid`` or ``gid``: first inside, first outside, how many.
+
+    None where the container has the host's own, or nothing tells.
+    """
+    if not has_namespace(config, "user"):
+        return own_map(ids)
+    entries = look(config, "linux").get(f"{ids}Mappings")
+    try:
+        return [(one["containerID"], one["hostID"], one["size"]) for one in entries or ()] or None
+    except (TypeError, KeyError):
+        return None
+
+
+def own_map(ids: str) -> list[tuple[int, int, int]] | None:
+    """Return the ids of our own user namespace, None where they are the host's.
+
+    A rootless engine calls us in one, and its containers have no other.
+    """
+    try:
+        fd = posix.open(f"/proc/self/{ids}_map", posix.O_RDONLY | posix.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        lines = posix.read(fd, 1 << 16).splitlines()
+    finally:
+        posix.close(fd)
+    found = [(int(own), int(first), int(size)) for own, first, size in map(bytes.split, lines)]
+    return None if found == WHOLE else found
 
 
 def section(parent: dict[str, Any], key: str, empty: Any, place: str, effects: list[Effect]) -> Any:

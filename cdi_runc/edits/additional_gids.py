@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from cdi_runc import edits as base
-from cdi_runc.edits import Effect
+from cdi_runc.edits import Doubt, Effect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from cdi_runc.edits import Config, Report
 
 SINCE = "0.7.0"
@@ -16,6 +18,32 @@ class Edit(base.Edit):
     """Add one group to the process."""
 
     gid: int
+
+    def settle(self, config: Config) -> tuple[Edit, str]:
+        """Note where the group is another one on the host, whose nodes it does not open."""
+        outside = [first + self.gid - own for own, first in self._ranges(config)]
+        if not self.gid or not outside or outside == [self.gid]:
+            return self, ""
+        return self, Doubt(
+            f"group {self.gid} is the host's {outside[0]} in this user namespace, so it opens"
+            f" nothing of the host's group {self.gid}"
+        )
+
+    def preflight(self, config: Config) -> str:
+        """Say whether the group cannot be had: runc's own words name neither it nor the device."""
+        ranges = base.id_map(config, "gid")
+        if not self.gid or ranges is None or list(self._ranges(config)):
+            return ""
+        shown = ", ".join(f"{own} to {own + size - 1}" for own, _, size in sorted(ranges))
+        return (
+            f"group {self.gid} cannot be given, as the user namespace has only groups {shown}"
+            " (a user gets more in /etc/subgid)"
+        )
+
+    def _ranges(self, config: Config) -> Iterator[tuple[int, int]]:
+        for own, first, size in base.id_map(config, "gid") or ():
+            if own <= self.gid < own + size:
+                yield own, first
 
     def entry(self) -> int:
         """Return the entry of process.user.additionalGids."""

@@ -77,6 +77,10 @@ class Edit(base.Edit):
             note = Doubt(f"{self.path} takes the place of a standard node")
         return (edit.but(**owner) if owner else edit), note
 
+    def pass_on(self, note: str) -> tuple[base.Edit, str]:
+        """Leave a node to the runtime if it mounts the right one, else mount it ourselves."""
+        return _passed_on(self, note)
+
     def _is_complete(self) -> bool:
         return bool(self.type and (self.major or self.type == "p"))
 
@@ -133,6 +137,35 @@ class Edit(base.Edit):
             "minor": self.minor,
             "access": self.permissions or "rwm",
         }
+
+
+def _passed_on(edit: Edit, note: str) -> tuple[base.Edit, str]:
+    """Return what gives the container *edit* where the runtime can only mount the host's nodes.
+
+    It goes by the path in the container, so a node of another path would be another device or
+    none (runc 1.1.5).
+    """
+    if _is_at(edit, edit.path):
+        return edit, note
+    host_path = edit.host_path or edit.path
+    if paths.is_system() or host_path == edit.path or not _is_at(edit, host_path):
+        raise errors.Unusable(
+            f"device node {edit.path} ({edit.type} {edit.major}:{edit.minor}) can be had in a user"
+            " namespace only if this host has the same node at that path"
+        )
+    mount = base.kind("mounts").Edit(host_path, edit.path, ("bind",), "bind")
+    return mount, "mounted, as no node can be made in a user namespace"
+
+
+def _is_at(edit: Edit, path: str) -> bool:
+    """Tell whether *path* on the host is the node of *edit*."""
+    try:
+        found = posix.stat(path)
+    except (OSError, ValueError):
+        return False
+    numbers = (posix.major(found.st_rdev), posix.minor(found.st_rdev))
+    same = _TYPES.get(found.st_mode & 0o170000) == ("c" if edit.type == "u" else edit.type)
+    return same and (edit.type == "p" or numbers == (edit.major, edit.minor))
 
 
 def check(entries: list[dict[str, Any]], report: Report) -> None:

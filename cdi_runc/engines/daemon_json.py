@@ -10,7 +10,6 @@ from cdi_runc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
     from typing import Any
 
     Key = tuple[str | int, ...]
@@ -98,9 +97,11 @@ def read(text: str | None) -> dict[str, Any]:
         return {}
     try:
         values = json.loads(body)
-        members = list(_members(body))
+        members = _members(body)
     except json.JSONDecodeError as error:
         raise BadDaemonJson(f"line {error.lineno}: {_explained(error)}") from None
+    except ValueError:  # Python takes no integer over 4,300 digits, and Docker none of 310
+        raise BadDaemonJson("a number in it has too many digits") from None
     except RecursionError:
         raise BadDaemonJson("it is nested too deeply") from None
     if not isinstance(values, dict):
@@ -178,11 +179,12 @@ def _children(members: dict[Key, Member], parent: Member) -> list[Member]:
     return sorted(inside, key=lambda member: member.start)
 
 
-def _members(text: str) -> Iterator[Member]:
-    """Yield every member of every object in the valid JSON *text*, and the whole as ``()``."""
+def _members(text: str) -> list[Member]:
+    """Return every member of every object in the valid JSON *text*, and the whole as ``()``."""
+    found: list[Member] = []
     tokens = _TOKEN.finditer(text, len(text) - len(text.removeprefix(_BOM)))
 
-    def walk(token: re.Match[str], key: Key) -> Generator[Member, None, int]:
+    def walk(token: re.Match[str], key: Key) -> int:
         if token[0] in ("NaN", "Infinity", "-Infinity"):
             reason = f"the value {token[0]}, which JSON does not have"
             raise json.JSONDecodeError(reason, text, token.start())
@@ -199,16 +201,16 @@ def _members(text: str) -> Iterator[Member]:
                 next(tokens)
                 value = next(tokens)
                 inner: Key = (*key, json.loads(part[0]))
-                end = yield from walk(value, inner)
-                yield Member(inner, part.start(), value.start(), end)
+                end = walk(value, inner)
+                found.append(Member(inner, part.start(), value.start(), end))
             else:
-                yield from walk(part, (*key, count))
+                walk(part, (*key, count))
             count += 1
         raise AssertionError(text)
 
     top = next(tokens)
-    end = yield from walk(top, ())
-    yield Member((), top.start(), top.start(), end)
+    found.append(Member((), top.start(), top.start(), walk(top, ())))
+    return found
 
 
 def _explained(error: json.JSONDecodeError) -> str:

@@ -1,6 +1,7 @@
 """The rules of CDI 0.3.0 to 1.1.0 for one spec file, as the reference library checks them.
 
-Checks never stop at the first fault.  Each fault has its place, as a JSON pointer.
+Checks never stop at the first fault, but at the thousandth.  Each fault has its place, as a JSON
+pointer.
 """
 
 from __future__ import annotations
@@ -21,6 +22,19 @@ if TYPE_CHECKING:
 # Versions that the reference knows; the first two are below what any file needs.
 VERSIONS = "0.1.0 0.2.0 0.3.0 0.4.0 0.5.0 0.6.0 0.7.0 0.8.0 1.0.0 1.1.0".split()  # noqa: SIM905
 
+MOST = 1_000  # faults that are told of one file
+LONGEST = 500  # characters of one fault, which may quote what is in the file
+
+
+class _Enough(Exception):
+    """There are more faults than anybody would read."""
+
+
+def cut(text: str) -> str:
+    """Return *text*, its middle left out where it is too long."""
+    half = LONGEST // 2 - 2
+    return text if len(text) <= LONGEST else f"{text[:half]}...{text[-half:]}"
+
 
 class Finding(Record):
     """One thing wrong with one place in one file."""
@@ -33,7 +47,7 @@ class Finding(Record):
     def __str__(self) -> str:
         """Say the place, then what is wrong there."""
         place = f"line {self.line}, column {self.column}: " if self.line else ""
-        field = f"{self.pointer}: " if self.pointer else ""
+        field = f"{cut(self.pointer)}: " if self.pointer else ""
         return f"{place}{field}{self.message}"
 
 
@@ -108,34 +122,52 @@ def decoded_spec(
     try:
         value = document.read(data)
     except BadSpec as error:
-        return None, {}, [Finding("", error.message, error.line, error.column)]
+        return None, {}, [Finding("", cut(error.message), error.line, error.column)]
     if value is None:
         return None, {}, [Finding("", "the file is empty: it holds no CDI spec")]
     found: list[Finding] = []
 
     def report(pointer: str, message: str) -> None:
-        found.append(Finding(pointer, message))
+        if len(found) == MOST:
+            raise _Enough
+        found.append(Finding(pointer, cut(message)))
 
-    decoded = decode.decode(value, schema(), report)
-    faulty = tuple(finding.pointer for finding in found)
+    decoded = None
+    try:
+        decoded = decode.decode(value, schema(), report)
+        faulty = {place for finding in found for place in _above(finding.pointer)}
 
-    def consider(pointer: str, message: str) -> None:
-        """Report what does not just follow from a member that could not be decoded."""
-        if not any(f"{other}/".startswith(f"{pointer}/") for other in faulty):
-            report(pointer, message)
+        def consider(pointer: str, message: str) -> None:
+            """Report what does not just follow from a member that could not be decoded."""
+            if pointer not in faulty:
+                report(pointer, message)
 
-    if decoded is not None:
-        _check(decoded, consider)
-        if not any_version:
-            _check_version(decoded, consider)
+        if decoded is not None:
+            _check(decoded, consider)
+            if not any_version:
+                _check_version(decoded, consider)
+    except _Enough:
+        more = Finding("", f"and there are more than these {MOST} faults")
+        return value, {}, [*placed(found, data), more]
     return value, decoded or {}, placed(found, data)
+
+
+def _above(pointer: str) -> Iterator[str]:
+    """Yield *pointer* and every pointer to what holds its place."""
+    while pointer:
+        yield pointer
+        pointer = pointer.rpartition("/")[0]
+    yield ""
 
 
 def placed(findings: list[Finding], data: bytes) -> list[Finding]:
     """Return *findings* with line and column, in the order of the file."""
+    if not findings:
+        return []
     found = []
+    locate = document.locator(data)
     for finding in dict.fromkeys(findings):
-        line, column = document.locate(data, finding.pointer) or (0, 0)
+        line, column = locate(finding.pointer) or (0, 0)
         found.append(finding.but(line=line, column=column))
     return sorted(found, key=lambda finding: (finding.line, finding.column))
 

@@ -15,10 +15,14 @@ from cdi_runc.errors import BadSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 # An alias may repeat what it refers to, but not without measure ("billion laughs").
 EXPANSION_LIMIT = 1_000_000
+NODE_LIMIT = 500_000
+"""Of YAML; each takes some 500 bytes."""
+TEXT_UNIT = 64  # characters that count as one value more when an alias repeats them
 DEPTH_LIMIT = 1_000
 
 
@@ -41,9 +45,15 @@ def _read_json(data: bytes) -> Any:
     class Rules(jsonio.Rules):
         object_pairs_hook = staticmethod(_unique)
         parse_float = float
-        parse_int = int
+        parse_int = staticmethod(_integer)
 
     return jsonio.scan(data.decode().strip(jsonio.SPACE), Rules)
+
+
+def _integer(text: str) -> object:
+    """Return an integer, or a float where 64 bits do not hold it, as go-yaml does."""
+    number = int(text) if len(text) <= len(f"{1 << 64}") else 1 << 64
+    return number if -(1 << 63) <= number < 1 << 64 else float(text)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -62,10 +72,15 @@ def _read_yaml(data: bytes) -> Any:
 
 def locate(data: bytes, pointer: str) -> tuple[int, int] | None:
     """Return line and column (from 1) of what *pointer* leads to, or of the nearest above it."""
+    return locator(data)(pointer)
+
+
+def locator(data: bytes) -> Callable[[str], tuple[int, int] | None]:
+    """Return :func:`locate` for many pointers into *data*, which is read once."""
     from cdi_runc.specs import yaml_nodes
 
     try:
         root = yaml_nodes.compose(data)
     except BadSpec:
-        return None
-    return None if root is None else yaml_nodes.locate(root, pointer)
+        root = None
+    return (lambda _: None) if root is None else yaml_nodes.Places(root).locate

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 
-from cdi_runc import paths
+from cdi_runc import paths, trust
 from cdi_runc.errors import UnknownDevice
 
 TYPE_CHECKING = False
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 SHOWN = 20
 SHOWN_FAULTS = 3
 SHOWN_NAMES = 3
+FORBIDDEN = os.strerror(errno.EACCES)
 
 Definitions = dict[str, dict[str, list[str]]]
 """Kind, device name: the files that define it."""
@@ -35,19 +38,30 @@ def unresolved(names: Sequence[str], registry: Registry, settings: Settings) -> 
         told.append(f"and {len(names) - SHOWN_NAMES} more devices")
     unknown = [(path, why) for path, why, kind in suspects if not kind]
     conflict = any(registry.conflict(name) for name in names)
+    locked = [(path, why) for path, why in unknown if why == FORBIDDEN]
+    unknown = [suspect for suspect in unknown if suspect not in locked]
+    if locked and not conflict:
+        told.append(f"cannot read {_listed(locked, '{}: {}')}")
     if unknown and not conflict:
-        more = len(unknown) - SHOWN_FAULTS
-        shown = ", ".join(f"{path} ({why})" for path, why in unknown[:SHOWN_FAULTS])
-        told.append(f"it may be in a file that cannot be used: {shown}")
-        told[-1] += f" and {more} more files" if more > 0 else ""
-    if not registry.files:
+        told.append(f"it may be in a file that cannot be used: {_listed(unknown, '{} ({})')}")
+    if not registry.files and not locked:
         told.append(f"there is no spec file in {' or '.join(map(_seen, settings.spec_dirs))}")
     cure = None
     if conflict:
         cure = "leave the device in one of these files only"
+    elif any(why.startswith(trust.REFUSED) for _, why, _ in suspects):
+        cure = ""  # it is in the sentence
+    elif locked and len(locked) == len(suspects):
+        cure = f"if it is there, let the user read it; see: ls -ld {locked[0][0]}"
     elif suspects:
         cure = f"see every fault with: cdictl validate {suspects[0][0]}"
     return UnknownDevice("; ".join(told), cure=cure)
+
+
+def _listed(suspects: list[tuple[str, str]], form: str) -> str:
+    more = len(suspects) - SHOWN_FAULTS
+    shown = ", ".join(form.format(path, why) for path, why in suspects[:SHOWN_FAULTS])
+    return shown + (f" and {more} more" if more > 0 else "")
 
 
 def _definitions(registry: Registry) -> Definitions:

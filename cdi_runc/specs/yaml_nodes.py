@@ -20,15 +20,17 @@ class _Resolver:
     """Says only how a scalar was written; its meaning is ours to find."""
 
     def __init__(self) -> None:
-        pass
+        self._left = document.NODE_LIMIT
 
     def resolve(self, kind: type, _value: str, implicit: Any) -> str:
         if kind is not yaml.ScalarNode:
             return "collection"
         return _PLAIN if implicit and implicit[0] else _QUOTED
 
-    def descend_resolver(self, *_: object) -> None:
-        pass
+    def descend_resolver(self, *_: object) -> None:  # called for each node
+        self._left -= 1
+        if self._left < 0:
+            raise BadSpec(f"more than {document.NODE_LIMIT} values; JSON may hold more")
 
     def ascend_resolver(self) -> None:
         pass
@@ -38,6 +40,7 @@ if _Parser is not None:
 
     class _Composer(_Resolver, _Parser):  # type: ignore[misc,no-any-unimported]
         def __init__(self, data: bytes) -> None:
+            _Resolver.__init__(self)
             _Parser.__init__(self, data)
 
 else:
@@ -50,6 +53,7 @@ else:
         _Resolver, Reader, Scanner, Parser, Composer
     ):
         def __init__(self, data: bytes) -> None:
+            _Resolver.__init__(self)
             Reader.__init__(self, data)
             Scanner.__init__(self)
             Parser.__init__(self)
@@ -64,7 +68,10 @@ def compose(data: bytes) -> Any:
 
     """
     try:
-        loader = _Composer(_without_tabs(data))
+        readable = _without_tabs(data)
+        if _may_be_deep(data):
+            _refuse_depth(readable)
+        loader = _Composer(readable)
         root = loader.get_node() if loader.check_node() else None
     except yaml.MarkedYAMLError as error:
         told = " ".join(filter(None, (error.context, error.problem)))
@@ -80,6 +87,24 @@ def compose(data: bytes) -> Any:
     if root is not None and b"\\/" in data:
         _refuse_escaped_slash(root, data)
     return root
+
+
+def _may_be_deep(data: bytes) -> bool:
+    """Tell whether *data* could exceed the limit: a level takes a bracket, or a column."""
+    brackets = data.count(b"[") + data.count(b"{")
+    return brackets + max(map(len, data.splitlines()), default=0) > document.DEPTH_LIMIT
+
+
+def _refuse_depth(data: bytes) -> None:
+    """Refuse what is nested too deeply: PyYAML 6.0, Debian 12's, overruns the stack on it."""
+    parser = _Composer(data)
+    depth = 0
+    while parser.check_event():
+        event = parser.get_event()
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > document.DEPTH_LIMIT:
+            raise _bad("nested too deeply", event.start_mark)
 
 
 def _refuse_escaped_slash(root: Any, data: bytes) -> None:
@@ -102,14 +127,19 @@ def _refuse_escaped_slash(root: Any, data: bytes) -> None:
             waiting += [one for pair in node.value for one in pair]
 
 
-_QUOTED_OR_TAB = re.compile(rb"""("(?:[^"\\]|\\.)*"|'[^']*'|\#[^\n]*)|\t""", re.DOTALL)
+_QUOTED_OR_TAB = re.compile(
+    rb"""(?P<kept>"(?:[^"\\]|\\.)*"|'[^']*'|\#[^\n]*)|"(?:[^"\\]|\\.)*|\t""", re.DOTALL
+)
 
 
 def _without_tabs(data: bytes) -> bytes:
     # go-yaml allows tabs between the tokens of a flow collection, such as JSON; PyYAML does not.
-    # A blank in the place of a tab changes nothing there, columns included.
+    # A blank in the place of a tab changes nothing there, columns included.  A quotation mark that
+    # is never closed takes all that follows: a search from each escaped one would be quadratic.
     if b"\t" in data and data.lstrip()[:1] in (b"{", b"["):
-        return _QUOTED_OR_TAB.sub(lambda found: found[1] or b" ", data)
+        return _QUOTED_OR_TAB.sub(
+            lambda found: found["kept"] or found[0].replace(b"\t", b" "), data
+        )
     return data
 
 
@@ -165,6 +195,7 @@ class Construction:
     def __init__(self) -> None:
         self._done: dict[int, tuple[Any, int]] = {}
         self._open: set[int] = set()
+        self._pairs = _Pairs()
 
     def value(self, node: Any) -> Any:
         """Return *node*'s value.
@@ -186,7 +217,7 @@ class Construction:
         if key in self._open:
             raise _bad("an alias refers to what holds it", node.start_mark)
         if isinstance(node, yaml.ScalarNode):
-            return (scalar(node.value) if node.tag == _PLAIN else _tagged(node)), 1
+            return (scalar(node.value) if node.tag == _PLAIN else _tagged(node)), _size(node)
         self._open.add(key)
         if isinstance(node, yaml.SequenceNode):
             done: tuple[Any, int] = self._sequence(node)
@@ -210,7 +241,7 @@ class Construction:
         result: dict[str, Any] = {}
         places: dict[str, Any] = {}
         total = 1
-        for key_node, value_node in _pairs(node):
+        for key_node, value_node in self._pairs.of(node):
             key = _key(key_node)
             if key in places:
                 first = places[key].start_mark.line + 1
@@ -219,7 +250,7 @@ class Construction:
                 )
             places[key] = key_node
             result[key], size = self._value(value_node)
-            total += size
+            total += size + _size(key_node)
         return result, total
 
 
@@ -243,19 +274,39 @@ def _tagged(node: Any) -> Any:
     return value
 
 
-def _pairs(node: Any, depth: int = 0) -> Any:
-    """Yield the pairs of a mapping, those of merge keys in the place of the merge key."""
-    if depth > document.DEPTH_LIMIT:
-        raise _bad("an alias refers to what holds it", node.start_mark)
-    for key_node, value_node in node.value:
-        if isinstance(key_node, yaml.ScalarNode) and key_node.value == "<<" and not key_node.style:
-            merged = value_node.value if isinstance(value_node, yaml.SequenceNode) else [value_node]
-            for one in merged:
-                if not isinstance(one, yaml.MappingNode):
-                    raise _bad("a merge key takes mappings only", one.start_mark)
-                yield from _pairs(one, depth + 1)
-        else:
-            yield key_node, value_node
+def _size(node: Any) -> int:
+    return 1 + len(node.value) // document.TEXT_UNIT
+
+
+class _Pairs:
+    """The pairs of mappings, those of merge keys in the place of the merge key."""
+
+    def __init__(self) -> None:
+        self._left = document.EXPANSION_LIMIT
+
+    def of(self, node: Any, depth: int = 0) -> Any:
+        """Yield the pairs of *node*.
+
+        Raises:
+            BadSpec: a merge key has no mapping, or merge keys expand without measure.
+
+        """
+        if depth > document.DEPTH_LIMIT:
+            raise _bad("an alias refers to what holds it", node.start_mark)
+        for key_node, value_node in node.value:
+            self._left -= 1
+            if self._left < 0:
+                raise _bad("merge keys expand to more than a million pairs", node.start_mark)
+            is_scalar = isinstance(key_node, yaml.ScalarNode)
+            if is_scalar and key_node.value == "<<" and not key_node.style:
+                is_list = isinstance(value_node, yaml.SequenceNode)
+                for one in value_node.value if is_list else [value_node]:
+                    self._left -= 1
+                    if not isinstance(one, yaml.MappingNode):
+                        raise _bad("a merge key takes mappings only", one.start_mark)
+                    yield from self.of(one, depth + 1)
+            else:
+                yield key_node, value_node
 
 
 def _key(node: Any) -> str:
@@ -277,19 +328,38 @@ def _bad(message: str, mark: Any) -> BadSpec:
     )
 
 
-def locate(root: Any, pointer: str) -> tuple[int, int]:
-    """Return line and column (from 1) of what *pointer* leads to, or of the nearest above it."""
-    node = place = root
-    for part in pointer.split("/")[1:]:
-        found = None
-        if isinstance(node, yaml.MappingNode):
-            wanted = part.replace("~1", "/").replace("~0", "~").lower()
-            for key_node, value_node in _pairs(node):
-                if str(getattr(key_node, "value", "")).lower() == wanted:
-                    place, found = key_node, value_node
-        elif isinstance(node, yaml.SequenceNode) and part.isdigit() and int(part) < len(node.value):
-            place = found = node.value[int(part)]
-        if found is None:
-            break
-        node = found
-    return place.start_mark.line + 1, place.start_mark.column + 1
+class Places:
+    """Where the values of a document stand."""
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._pairs = _Pairs()
+        self._members: dict[int, dict[str, tuple[Any, Any]]] = {}
+
+    def locate(self, pointer: str) -> tuple[int, int]:
+        """Return line and column (from 1) of what *pointer* leads to, or of the nearest above."""
+        node = place = self._root
+        for part in pointer.split("/")[1:]:
+            found = None
+            if isinstance(node, yaml.MappingNode):
+                wanted = part.replace("~1", "/").replace("~0", "~").lower()
+                place, found = self._of(node).get(wanted, (place, None))
+            elif isinstance(node, yaml.SequenceNode) and _is_index(part, node):
+                place = found = node.value[int(part)]
+            if found is None:
+                break
+            node = found
+        return place.start_mark.line + 1, place.start_mark.column + 1
+
+    def _of(self, node: Any) -> dict[str, tuple[Any, Any]]:
+        """Return key and value of each member of a mapping by its key in lower case."""
+        if id(node) not in self._members:
+            self._members[id(node)] = {
+                str(getattr(key_node, "value", "")).lower(): (key_node, value_node)
+                for key_node, value_node in self._pairs.of(node)
+            }
+        return self._members[id(node)]
+
+
+def _is_index(part: str, node: Any) -> bool:
+    return part.isdecimal() and len(part) < 10 and int(part) < len(node.value)  # noqa: PLR2004

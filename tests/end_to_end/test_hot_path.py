@@ -12,7 +12,7 @@ _bisect _imp _json _sha256 _sha2 _signal cdi_runc cdi_runc.audit cdi_runc.bundle
 cdi_runc.digest cdi_runc.edits cdi_runc.edits.device_nodes cdi_runc.edits.env cdi_runc.edits.hooks
 cdi_runc.edits.mounts cdi_runc.errors cdi_runc.exec_process cdi_runc.files cdi_runc.invocation
 cdi_runc.jsonio cdi_runc.names cdi_runc.paths cdi_runc.plan cdi_runc.record cdi_runc.registry
-cdi_runc.requests cdi_runc.runtime cdi_runc.settings cdi_runc.shim gc __future__
+cdi_runc.requests cdi_runc.runtime cdi_runc.settings cdi_runc.shim cdi_runc.trust gc __future__
 """.split()  # noqa: SIM905  # noqa: SIM905
 
 EDITS = {

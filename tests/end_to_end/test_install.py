@@ -1,6 +1,7 @@
 """install.sh: what it makes, that it can run at any moment, and that it takes all of it back."""
 
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -71,7 +72,7 @@ def test_the_installed_tree_is_what_the_launcher_and_people_expect(installed):
     assert sorted(os.listdir(bin_dir)) == ["cdi-runc", "cdictl"]
     assert os.readlink(bin_dir / "cdi-runc") == f"{home}/launcher"
     assert sorted(set(os.listdir(home)) - {".lock"}) == [
-        *("cdictl", "current", "launcher", "lib", "shim", "venv", "versions")
+        *("cdictl", "current", "launcher", "lib", "share", "shim", "venv", "versions")
     ]
     assert (home / "lib").resolve() == (python / "site-packages").resolve()
     assert (home / "launcher").resolve() == version / "launcher"
@@ -107,19 +108,42 @@ def test_cdictl_takes_no_modules_from_elsewhere(installed, tmp_path):
     assert run(installed.cdictl, "--version", env=env, cwd=tmp_path).status == 0
 
 
-def test_the_checkout_is_left_clean(tmp_path):
-    """No build directory, no metadata and no compiled files appear in the checkout."""
+@pytest.fixture
+def checkout(tmp_path):
+    """Copy of this checkout what install.sh needs."""
     checkout = tmp_path / "checkout"
     checkout.mkdir()
     for name in ("cdi_runc", "packaging"):
         shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("install.sh", "pyproject.toml"):
-        shutil.copy(ROOT / name, checkout / name)
+    shutil.copy(ROOT / "install.sh", checkout)
+    return checkout
+
+
+def test_the_checkout_is_left_clean(checkout, prefix):
+    """No build directory, no metadata and no compiled files appear in the checkout."""
     before = listing(checkout)
-    words = ("--prefix", tmp_path / "prefix", "--no-docker")
+    words = ("--prefix", prefix, "--no-docker")
     run(checkout / "install.sh", *words, env=environment(), timeout=280)
 
     assert listing(checkout) == before
+
+
+def test_a_package_that_is_not_the_pinned_one_is_refused(checkout, prefix):
+    """A package whose hash is another ends the installation, which says so and leaves nothing."""
+    pinned = checkout / "packaging/requirements.txt"
+    text = pinned.read_text()
+    name, _, rest = text.partition("structlog==")
+    entry, via, rest = rest.partition("# via")
+    other = re.sub(r"(?<=sha256:)\w{8}", "0" * 8, entry)
+    pinned.write_text(f"{name}structlog=={other}{via}{rest}")
+    words = ("--prefix", prefix, "--no-docker")
+    finished = run(checkout / "install.sh", *words, env=environment(), timeout=280, check=False)
+
+    assert finished.status == 1
+    assert "got another file than expected: structlog==" in finished.err
+    assert "is not the one that packaging/requirements.txt names" in finished.err
+    assert list((prefix / "lib/cdi-runc/versions").iterdir()) == []
+    assert not (prefix / "bin/cdi-runc").exists()
 
 
 def test_the_system_interpreter_comes_before_the_path(prefix, tmp_path):
@@ -168,7 +192,7 @@ def test_an_install_that_fails_leaves_the_old_one(installed):
     finished = install_sh("--prefix", installed.prefix, "--no-docker", env=nothing, check=False)
 
     assert finished.status == 1
-    assert "pip could not get or build the Python packages" in finished.err
+    assert "pip could not get the Python packages" in finished.err
     assert (listing(installed.prefix), os.readlink(installed.home / "current")) == before
     assert run(installed.cdictl, "--version").status == 0
 
@@ -203,7 +227,7 @@ def test_uninstalling_removes_code_and_commands(prefix):
     first = install_sh("--prefix", prefix, "--no-docker", "--uninstall")
     second = install_sh("--prefix", prefix, "--no-docker", "--uninstall")
 
-    assert listing(prefix) == ["bin", "lib"]
+    assert listing(prefix) == ["bin", "lib", "share"]
     assert "/etc/cdi-runc and /var/log/cdi-runc" in first.out
     assert "is not installed" in second.out
 
@@ -276,14 +300,14 @@ def test_uninstalling_waits_for_docker(prefix, plain_docker):
     assert '"cdi"' not in state
     assert state.endswith(" runc\n")
     assert stopped.status == 0
-    assert listing(prefix) == ["bin", "bin/cdi-runc", "lib"]
+    assert listing(prefix) == ["bin", "bin/cdi-runc", "lib", "share"]
     assert plain_docker.file.read_text() == before
 
     install_sh(*words, env=plain_docker.env)
     plain_docker("rm", "kept")
     install_sh(*words, "--uninstall", env=plain_docker.env)
 
-    assert listing(prefix) == ["bin", "lib"]
+    assert listing(prefix) == ["bin", "lib", "share"]
 
 
 def test_another_installation_keeps_docker(installed, prefix, plain_docker):

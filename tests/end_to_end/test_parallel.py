@@ -45,6 +45,7 @@ def check(bundles, configuration):
     assert len(records) == len({record["id"] for record in records})
     for bundle in bundles:
         assert "ACME=1" in bundle.load()["process"]["env"]
+    assert not configuration.log_file.exists()  # nothing unusual
 
 
 def test_two_hundred_whole_records(create_all):
@@ -57,6 +58,14 @@ def test_two_hundred_whole_records(create_all):
 def test_all_compile_at_once(create_all):
     """Creates that all find neither state directory nor record race harmlessly."""
     check(create_all(16), create_all.configuration)
+
+
+def test_configuration_compiled_at_once(create_all):
+    """Creates that all find the configuration changed do not take each other's files."""
+    # Each of them has written its file before the first one renames it.
+    delay = ("-e", "trace=rename", "-e", "inject=rename:delay_enter=200000")
+    tracer = (need("strace"), "-f", "-qq", *delay, "-o", "/dev/null")
+    check(create_all(4, tracer), create_all.configuration)
 
 
 def test_record_without_a_directory(create_all):

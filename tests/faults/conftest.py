@@ -13,7 +13,6 @@ from support.installations import ROOT
 from support.programs import environment, run
 
 from cdi_runc import settings
-from cdi_runc.config import load
 from cdi_runc.doctor import engines, host
 
 PYTHON = getattr(sys, "_base_executable", sys.executable)
@@ -75,7 +74,7 @@ class Host:
 
     def settings(self, **changes):
         """Return the settings in force, with *changes*."""
-        return load.read(str(self.configuration.path)).but(**changes)
+        return settings.current().but(**changes)
 
 
 @pytest.fixture

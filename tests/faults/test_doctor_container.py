@@ -334,7 +334,7 @@ def test_group_outside_the_user_namespace(stage):
     stage.config["linux"]["namespaces"].append({"type": "user"})
     stage.create(check=False)
 
-    stage.first("error", "1 group of acme.com", "user namespace: 70000; it has 0-65535")
+    stage.first("error", "it was not created", "group 70000 cannot be", "only groups 0 to 65535")
 
 
 def test_group_taken_out(stage):

@@ -11,7 +11,7 @@ import pytest
 from support.devices import free_loop_numbers
 from support.programs import environment, need, run
 
-from cdi_runc.doctor import auditing, engines, ownership, specs, system
+from cdi_runc.doctor import auditing, engines, specs, system
 from cdi_runc.engines import dockerd
 
 PYTHON = getattr(sys, "_base_executable", sys.executable)
@@ -278,19 +278,19 @@ def interface_missing(host):
     host.configuration.spec(("w0", {"netDevices": [entry]}), cdiVersion="1.1.0")
 
 
-@fault("error", "config.yaml can be changed by everybody")
+@fault("error", "config.yaml is writable by everybody (mode 0666)")
 def configuration_writable(host):
     """Anybody can change the configuration."""
     host.configuration.path.chmod(0o666)
 
 
-@fault("error", "cdi can be changed by everybody")
+@fault("error", "cdi is writable by everybody (mode 0777)")
 def spec_directory_writable(host):
     """Anybody can add a spec file."""
     host.configuration.spec_dir.chmod(0o777)
 
 
-@fault("error", "acme.json can be changed by the group 1234")
+@fault("error", "acme.json is writable by group 1234 (mode 0664)")
 def spec_file_writable(host):
     """A group can change a spec file."""
     path = host.configuration.spec_dir / "acme.json"
@@ -298,19 +298,19 @@ def spec_file_writable(host):
     path.chmod(0o664)
 
 
-@fault("error", "cdi-runc can be changed by the user 1234, who owns it")
+@fault("error", "cdi-runc belongs to user 1234")
 def launcher_of_another_user(host):
     """Somebody else owns the launcher."""
     os.chown(host.parts.launcher, 1234, 0)
 
 
-@fault("error", "log can be changed by everybody")
+@fault("error", "no audit record can be written", "log is writable by everybody (mode 0777)")
 def audit_directory_writable(host):
     """Anybody can take back what is on record."""
     host.configuration.audit_file.parent.chmod(0o777)
 
 
-@fault("warning", "the state directory", "belongs to the user 1234")
+@fault("warning", "the state directory", "belongs to user 1234")
 def state_of_another_user(host):
     """Somebody else made the state directory."""
     host.configuration.state_dir.mkdir()
@@ -329,6 +329,28 @@ def audit_readable(host):
 def audit_file_a_link(host):
     """The audit file is a link, which is not followed."""
     host.configuration.audit_file.symlink_to("/nonexistent/audit.jsonl")
+
+
+@fault("error", "no audit record can be written", "audit.jsonl has 2 names (hard links)")
+def audit_file_with_two_names(host):
+    """The audit file is another file too."""
+    host.configuration.audit_file.write_text("")
+    (host.configuration.directory / "other").hardlink_to(host.configuration.audit_file)
+
+
+@fault("error", "config.yaml is ignored", "etc belongs to user 1234")
+def configuration_below_another_user(host):
+    """The directory of the configuration is another user's."""
+    os.chown(host.configuration.path.parent, 1234, 0)
+
+
+@fault("warning", "the state directory", "is not safe: ", "belongs to user 1234")
+def state_below_another_user(host):
+    """The state directory lies in another user's."""
+    place = host.configuration.directory / "theirs/state"
+    place.mkdir(parents=True, mode=0o700)
+    host.configuration.write(state_dir=str(place))
+    os.chown(place.parent, 1234, 0)
 
 
 @fault("error", "no audit record can be written", "it is not a regular file")
@@ -441,15 +463,6 @@ def test_an_audit_file_with_rules_is_fine(sound, tmp_path):
     assert [] == list(auditing.rotated(sound.settings(), [str(logrotate)], program="sh"))
     (finding,) = auditing.rotated(sound.settings(), [str(logrotate)], program="no-logrotate")
     assert "is not installed" in finding.what
-
-
-def test_a_group_that_is_roots_own_may_write(tmp_path):
-    """Root's own group is no other."""
-    path = tmp_path / "file"
-    path.write_text("")
-    path.chmod(0o664)
-
-    assert "" == ownership.others_can_write(str(path), 0)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 
 HEADS = ("suite", "what", "attempted", "survived", "lost", "figures")
 TALLIES = pytest.StashKey()
+ROWS = pytest.StashKey()
 
 
 class Tally:
@@ -45,6 +46,7 @@ class Tally:
 def pytest_configure(config):
     """Begin with no attempt at all."""
     config.stash[TALLIES] = {}
+    config.stash[ROWS] = []
 
 
 @pytest.fixture
@@ -64,12 +66,26 @@ def size(request):
     return lambda short, full: full if request.config.getoption("full") else short
 
 
+def pytest_sessionfinish(session):
+    """Give a worker's rows to the process that prints them."""
+    if hasattr(session.config, "workeroutput"):
+        tallies = session.config.stash[TALLIES].values()
+        session.config.workeroutput["hardening"] = [tally.row() for tally in tallies]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Take a worker's rows."""
+    rows = getattr(node, "workeroutput", {}).get("hardening", [])
+    node.config.stash[ROWS].extend(tuple(row) for row in rows)
+
+
 def pytest_terminal_summary(terminalreporter, config):
     """Print the table."""
-    tallies = config.stash[TALLIES]
-    if not tallies:
+    found = config.stash[ROWS] + [tally.row() for tally in config.stash[TALLIES].values()]
+    if not found:
         return
-    rows = [HEADS, *(tallies[key].row() for key in sorted(tallies))]
+    rows = [HEADS, *sorted(found)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADS) - 1)]
     terminalreporter.section("hardening: attempted, survived, lost")
     for row in rows:

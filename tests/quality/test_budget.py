@@ -49,8 +49,8 @@ ALLOWED = {
     *(f"cdi_runc.{name}" for name in ("audit", "bundle", "create", "digest", "errors", "files")),
     *(f"cdi_runc.{name}" for name in ("exec_process", "invocation", "jsonio", "names", "paths")),
     *(f"cdi_runc.{name}" for name in ("plan", "record", "registry", "requests", "runtime")),
-    *(f"cdi_runc.{name}" for name in ("settings", "shim", "edits", "edits.env", "edits.hooks")),
-    *(f"cdi_runc.{name}" for name in ("edits.device_nodes", "edits.mounts")),
+    *(f"cdi_runc.{name}" for name in ("settings", "shim", "trust", "edits", "edits.env")),
+    *(f"cdi_runc.{name}" for name in ("edits.device_nodes", "edits.hooks", "edits.mounts")),
 }
 
 

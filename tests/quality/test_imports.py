@@ -13,7 +13,7 @@ MODULES = sorted(str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py"
 # The flow: a module imports only what stands before it (cdi_runc/__init__.py).  The last line is
 # cold, and imports within one of its packages are that package's own affair.
 FLOW = (
-    *("record", "errors", "digest", "files", "paths", "jsonio", "names"),
+    *("record", "errors", "digest", "trust", "files", "paths", "jsonio", "names"),
     *("invocation", "settings", "log", "bundle", "requests", "registry", "edits", "plan"),
     *("policy", "patience"),
     *("conflicts", "audit", "exec_process", "report", "capabilities", "rootfs", "runtime"),

@@ -154,13 +154,15 @@ class Podman:
     def __call__(self, *arguments, **options):
         """Call Podman; *options* are those of :func:`support.programs.run`."""
         place = self.directory
-        return run(
+        return self._run(
             *(need("podman"), "--root", place / "root", "--runroot", place / "run"),
             *("--tmpdir", place / "tmp", "--storage-driver", "vfs"),
             *("--cgroup-manager", "cgroupfs", "--runtime", self.shim, *arguments),
-            env=self.env,
             **options,
         )
+
+    def _run(self, *words, **options):
+        return run(*words, env=self.env, **options)
 
     def load(self, rootfs):
         """Make the image from the tree at *rootfs*."""

@@ -13,7 +13,7 @@ sub content {
     return $text;
 }
 sub tell_of {
-    open(my $out, ">", "$0.$_[0]") or die;
+    open(my $out, ">", ($ENV{TELL_AT} || $0) . ".$_[0]") or die;
     print $out $_[1];
     close($out);
 }
@@ -33,7 +33,10 @@ exit 42;
 
 
 class Witness:
-    """An executable that stands in for the real runtime."""
+    """An executable that stands in for the real runtime.
+
+    What it tells lies beside it, or begins with the path in TELL_AT, for many calls at once.
+    """
 
     def __init__(self, path):
         self.path = path

@@ -1,14 +1,17 @@
 """Our own configuration: every key, every fault with its line, and no request missed."""
 
 import json
+import os
+import posix
 import re
+import time
 
 import pytest
 from support.configurations import forget
 from support.installations import ROOT
 from support.programs import run
 
-from cdi_runc import requests, settings
+from cdi_runc import paths, requests, settings
 from cdi_runc.config import compile as config_compile
 from cdi_runc.config import load, salvage
 from cdi_runc.errors import BadConfiguration
@@ -108,6 +111,58 @@ def test_broken_configuration_misses_no_request(tmp_path, config, asks):
     assert "why" == guess.broken
 
 
+@pytest.mark.parametrize("how", ["owner", "mode", "directory"])
+def test_configuration_that_others_could_change_is_ignored(tmp_path, monkeypatch, how):
+    """It is as a broken one, whose error names the cure; and what is compiled notices that."""
+    path = tmp_path / "etc/config.yaml"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"runtime": "/tmp/evil"}))
+    monkeypatch.setenv("CDI_RUNC_CONFIG", str(path))
+    try:
+        time.sleep(0.08)  # what is younger is not believed
+        config_compile.refresh(str(path))
+        before = settings.compiled(str(path))
+        if how == "owner":
+            os.chown(path, 54321, 0)
+        elif how == "mode":
+            path.chmod(0o664)
+        else:
+            path.parent.chmod(0o777)
+        after = settings.compiled(str(path))
+        time.sleep(0.08)
+        found = config_compile.refresh(str(path))
+
+        assert ("/tmp/evil",) == before.runtime
+        assert after is None
+        assert found.broken.startswith(f"the configuration {path} is ignored: others could change")
+        assert any(
+            word in found.broken for word in ("; chown root ", "; chmod g-w ", "; chmod go-w ")
+        )
+        assert settings.defaults().runtime == found.runtime
+        assert found == settings.compiled(str(path))
+    finally:
+        forget(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "zero", "sparse", "directory", "dangling", "loop"])
+def test_odd_configuration_is_broken_at_once(tmp_path, kind):
+    """What is no file of a sane size is refused without a wait, and nothing is guessed from it."""
+    path = tmp_path / "config.yaml"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "sparse":
+        with path.open("wb") as file:
+            file.truncate(1 << 40)
+    else:
+        path.symlink_to({"zero": "/dev/zero", "dangling": "nowhere", "loop": path.name}[kind])
+    found = config_compile.refresh(str(path))
+
+    assert f"cannot read the configuration {path}: " in found.broken
+    assert settings.defaults() == found.but(broken="")
+
+
 def test_what_is_compiled_is_what_was_said(tmp_path, monkeypatch):
     """The compiled settings are the file's, until the file changes."""
     path = tmp_path / "config.yaml"
@@ -124,3 +179,20 @@ def test_what_is_compiled_is_what_was_said(tmp_path, monkeypatch):
         assert config_compile.refresh(str(path)).broken.startswith(f"configuration {path}: line 1")
     finally:
         forget(tmp_path)
+
+
+def test_a_users_configuration_is_found_without_a_home(tmp_path, monkeypatch):
+    """What is compiled from it leaves a link to it, which follows when it moves."""
+    monkeypatch.setattr(paths, "is_system", lambda: False)
+    monkeypatch.setitem(posix.environ, b"XDG_RUNTIME_DIR", os.fsencode(tmp_path / "run"))
+    for home in ("a", "b"):
+        own = tmp_path / home / ".config/cdi-runc/config.yaml"
+        own.parent.mkdir(parents=True)
+        own.write_text("runtime: /bin/true")
+        monkeypatch.setitem(posix.environ, b"HOME", os.fsencode(tmp_path / home))
+        settings.current()
+        monkeypatch.delitem(posix.environ, b"HOME")
+        place, named = paths.config()
+
+        assert (os.path.realpath(place), named) == (str(own), False)
+        assert settings.current().runtime == ("/bin/true",)

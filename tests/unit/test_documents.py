@@ -171,6 +171,8 @@ DEEP = [
     pytest.param(b"[" * 50_000 + b"]" * 50_000, id="lists"),
     pytest.param(b'{"a":' * 50_000 + b"1" + b"}" * 50_000, id="objects"),
     pytest.param(b"- " * 5_000 + b"a", id="block"),
+    pytest.param(b"- " * 1_000_000 + b"a", id="block-of-megabytes"),
+    pytest.param(b"a: " + b"[" * 1_000_000, id="lists-of-a-megabyte"),
     pytest.param(BOMB, id="aliases"),
 ]
 

@@ -10,8 +10,8 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from support.samples import EDITS, config, replay, spec, undo
 
-from cdi_runc import conflicts, plan
-from cdi_runc.edits import Doubt, device_nodes, hooks, mounts
+from cdi_runc import conflicts, paths, plan
+from cdi_runc.edits import Doubt, additional_gids, device_nodes, hooks, mounts
 from cdi_runc.errors import Conflicting, Unusable
 
 W0, W1 = "acme.example/widget=w0", "acme.example/widget=w1"
@@ -118,6 +118,96 @@ def test_doubtful_nodes_are_told():
     fine = device_nodes.Edit("/dev/acme0", "/dev/null").settle({})[1]
 
     assert (Doubt, Doubt, "") == (type(stale), type(replaced), fine)
+
+
+def in_user_namespace(**linux):
+    """Return a configuration whose container has a user namespace of its own."""
+    return {"linux": {"namespaces": [{"type": "user"}], **linux}}
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        pytest.param({"path": "/dev/acme0", "hostPath": "/dev/null"}, id="another-path"),
+        pytest.param({"path": "/dev/null", "type": "c", "major": 9, "minor": 9}, id="numbers"),
+        pytest.param({"path": "/dev/acme9", "type": "c", "major": 9, "minor": 9}, id="missing"),
+    ],
+)
+def test_node_that_a_user_namespace_cannot_have(host, node):
+    """Where the runtime mounts the host's node of that path, it must be the one that is meant."""
+    (host.etc / "a.json").write_text(spec(("w0", {"deviceNodes": [node]})))
+    devices = host.resolve(W0)
+    with pytest.raises(Unusable, match=f"device node {node['path']} .* in a user namespace"):
+        plan.build(devices, in_user_namespace())
+    plan.build(devices, in_user_namespace(), preflight=False)  # what the reference does
+    plan.build(devices, {})
+
+
+@pytest.mark.parametrize("host_path", [{}, {"hostPath": "/dev/null"}, {"hostPath": "/dev//null"}])
+def test_node_that_a_user_namespace_can_have(host, host_path):
+    """The host's node of the same path is one in any namespace."""
+    node = {"path": "/dev/null", **host_path}
+    (host.etc / "a.json").write_text(spec(("w0", {"deviceNodes": [node]})))
+    (step,) = plan.build(host.resolve(W0), in_user_namespace())
+
+    assert ("deviceNodes", "c", 1, 3) == (
+        step.key,
+        step.edit.type,
+        step.edit.major,
+        step.edit.minor,
+    )
+
+
+def test_node_of_a_caller_who_is_not_root(host, monkeypatch):
+    """A node of another path is mounted, as nobody but root can make one."""
+    monkeypatch.setattr(paths, "is_system", lambda: False)
+    nodes = [{"path": "/dev/acme0", "hostPath": "/dev/null"}, {"path": "/dev/zero"}]
+    (host.etc / "a.json").write_text(spec(("w0", {"deviceNodes": nodes})))
+    steps = plan.build(host.resolve(W0), {})
+    mount = {
+        "destination": "/dev/acme0",
+        "type": "bind",
+        "source": "/dev/null",
+        "options": ["bind"],
+    }
+
+    assert [("mounts", mount), ("deviceNodes", steps[1].edit.entry())] == [
+        (step.key, step.edit.entry()) for step in steps
+    ]
+    assert [
+        "/devices/0/containerEdits/deviceNodes/0",
+        "/devices/0/containerEdits/deviceNodes/1",
+    ] == [step.pointer for step in steps]
+
+
+MAPPED = [
+    {"containerID": 0, "hostID": 1000, "size": 10},
+    {"containerID": 44, "hostID": 44, "size": 1},
+]
+
+
+@pytest.mark.parametrize(
+    ("gid", "config", "note", "problem"),
+    [
+        pytest.param(5, {}, "", "", id="host"),
+        pytest.param(5, in_user_namespace(), "", "", id="unknown-map"),
+        pytest.param(5, in_user_namespace(gidMappings=[{"size": 1}]), "", "", id="strange-map"),
+        pytest.param(0, in_user_namespace(gidMappings=MAPPED), "", "", id="left-out"),
+        pytest.param(44, in_user_namespace(gidMappings=MAPPED), "", "", id="same"),
+        pytest.param(9, in_user_namespace(gidMappings=MAPPED), "the host's 1009 ", "", id="moved"),
+        pytest.param(
+            10, in_user_namespace(gidMappings=MAPPED), "", "groups 0 to 9, 44 to 44", id="unmapped"
+        ),
+    ],
+)
+def test_group_of_a_user_namespace(gid, config, note, problem):
+    """A group without a place is a problem, one that is another on the host is doubtful."""
+    edit, told = additional_gids.Edit(gid).settle(config)
+
+    assert note in told
+    assert bool(note) == isinstance(told, Doubt)
+    assert problem in edit.preflight(config)
+    assert bool(problem) == bool(edit.preflight(config))
 
 
 def test_no_access_makes_a_node_without_a_rule():

@@ -1,6 +1,8 @@
 """Words for what cannot be resolved: the true cause, the files at fault, and the cure."""
 
 import json
+import os
+import posix
 
 import pytest
 from support.samples import spec
@@ -68,6 +70,23 @@ def test_a_file_of_another_kind_is_no_cause(host):
     (host.etc / "broken.yaml").write_text("kind: other.example/kind\ndevices: [")
 
     assert "broken.yaml" not in told(host)
+
+
+def test_what_cannot_be_read_is_the_cause(host, monkeypatch):
+    """A closed directory or file is named, with a cure; that there is no file is not claimed."""
+    closed, forbidden = str(host.run), PermissionError(13, os.strerror(13))
+
+    def listdir(path):
+        if path == closed:
+            raise forbidden
+        return os.listdir(path)
+
+    monkeypatch.setattr(posix, "listdir", listdir)
+    text = told(host)
+
+    assert f"cannot read {closed}: Permission denied" in text
+    assert text.endswith(f"if it is there, let the user read it; see: ls -ld {closed}")
+    assert "there is no spec file" not in text
 
 
 def test_cure_is_told_however_much_is_wrong(host, tmp_path, capfd):

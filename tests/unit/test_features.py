@@ -62,3 +62,14 @@ def test_runtime_without_an_answer_has_nothing(host, tmp_path):
     """A runtime that does not answer is taken to have none of it."""
     for program in ("/bin/false", "/bin/true", str(tmp_path / "none")):
         assert "does not move" in capabilities.missing("netDevices", program, host.settings)
+
+
+def test_trouble_with_asking_is_not_kept(host, runtime, tmp_path):
+    """A runtime that could not be started once is asked again."""
+    os.mkdir(host.settings.state_dir, 0o700)
+    path, shell = runtime(netDevices={"enabled": True}), tmp_path / "sh"
+    path.write_text(path.read_text().replace("/bin/sh", str(shell)))
+
+    assert "does not move" in capabilities.missing("netDevices", str(path), host.settings)
+    shell.symlink_to("/bin/sh")
+    assert "" == capabilities.missing("netDevices", str(path), host.settings)

@@ -1,6 +1,8 @@
 """Files: replaced by rename, appended whole or not at all."""
 
 import os
+import socket
+import stat
 import subprocess
 import threading
 
@@ -115,6 +117,63 @@ def test_log_is_not_a_link(tmp_path):
         files.append(str(tmp_path / "log"), b"line\n", 0o640)
 
     assert "" == (tmp_path / "target").read_text()
+
+
+@pytest.mark.parametrize(
+    "trick", ["hard-link", "owner", "mode", "directory", "open-directory", "above", "linked"]
+)
+def test_log_that_others_could_change_is_not_written(tmp_path, trick):
+    """Nothing is appended to a file with a second name, or that others could change or replace."""
+    path = tmp_path / "top/log/audit.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("")
+    if trick == "hard-link":
+        (tmp_path / "victim").hardlink_to(path)
+    elif trick == "owner":
+        os.chown(path, 1000, 0)
+    elif trick == "mode":
+        path.chmod(0o660)
+    elif trick == "directory":
+        os.chown(path.parent, 1000, 0)
+    elif trick == "open-directory":
+        path.parent.chmod(0o770)
+    elif trick == "above":
+        path.parent.parent.chmod(0o777)
+    else:
+        path.parent.parent.chmod(0o1777)
+        path.parent.rename(tmp_path / "victim")
+        path.parent.symlink_to(tmp_path / "victim")
+        os.lchown(path.parent, 1000, 0)
+    with pytest.raises(PermissionError, match="others could change it: "):
+        files.append(str(path), b"line\n", 0o640)
+
+    assert "" == path.read_text()
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "socket"])
+def test_log_that_is_no_file_is_refused_at_once(tmp_path, kind):
+    """A FIFO that nobody reads, a device and a socket keep nobody waiting."""
+    path = tmp_path / "log"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "device":
+        os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 7))
+    else:
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(path))
+    with pytest.raises(OSError, match=r"not a regular file|No such device"):
+        files.append(str(path), b"line\n", 0o640)
+
+
+def test_log_where_distributions_put_it(tmp_path):
+    """A group that may write /var/log, as Ubuntu's syslog, keeps no line from our own directory."""
+    path = tmp_path / "log/cdi-runc/audit.jsonl"
+    path.parent.parent.mkdir(mode=0o775)
+    path.parent.parent.chmod(0o775)
+    os.chown(path.parent.parent, 0, 1000)
+    files.append(str(path), b"line\n", 0o640)
+
+    assert "line\n" == path.read_text()
 
 
 def test_private_directory_of_another_is_refused(tmp_path):

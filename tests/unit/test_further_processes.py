@@ -4,13 +4,14 @@ import json
 import marshal
 import os
 import time
+import types
 from pathlib import Path
 
 import pytest
-from support.configurations import forget
+from support.configurations import STATE, forget
 from support.samples import config, spec
 
-from cdi_runc import create, exec_process, invocation
+from cdi_runc import create, exec_process, invocation, paths
 
 W0 = "acme.example/widget=w0"
 
@@ -36,6 +37,10 @@ class Container:
         path = self.bundle / "config.json"
         if not path.exists():
             path.write_text(json.dumps({**config(annotations={"cdi.k8s.io/x": W0}), **changes}))
+        self.create_again()
+
+    def create_again(self):
+        """Create the container with the same device."""
         create.prepare(
             self.call("create", "-b", str(self.bundle), "c1"), self.host.settings, "/bin/true"
         )
@@ -177,3 +182,80 @@ def test_containers_that_are_gone_are_forgotten(container, tmp_path):
     exec_process.prune()
 
     assert ["known", "young"] == sorted(os.listdir(container.kept.parent))
+
+
+def test_containers_below_the_default_root_are_forgotten(tmp_path, monkeypatch):
+    """Without a root, a container is known while runc or crun have it in theirs."""
+    roots = [str(tmp_path / name) for name in ("runc", "crun")]
+    monkeypatch.setattr(paths, "runtime_roots", lambda: roots)
+    monkeypatch.setattr(paths, "state", lambda: str(tmp_path / "state"))
+    old = time.time() - 2 * exec_process.YOUNG
+    places = [
+        Path(exec_process.place(invocation.parse(["exec", id_]))) for id_ in ("a", "b", "gone")
+    ]
+    places[0].parent.mkdir(parents=True)
+    for place in places:
+        place.write_bytes(b"")
+        os.utime(place, (old, old))
+    (tmp_path / "runc/a").mkdir(parents=True)
+    (tmp_path / "crun/b").mkdir(parents=True)
+    exec_process.prune()
+
+    assert ["a", "b"] == sorted(os.listdir(places[0].parent))
+
+
+def test_a_delete_may_be_faster(container, monkeypatch):
+    """What a delete removes while we look for containers that are gone is no trouble."""
+    container.create({"env": ["A=1"]})
+    old = time.time() - 2 * exec_process.YOUNG
+    os.utime(container.kept, (old, old))
+
+    def exists(path):
+        if path == str(container.top / "root/c1"):
+            container.kept.unlink()
+        return os.path.exists(path)
+
+    monkeypatch.setattr(exec_process.paths, "exists", exists)
+    exec_process.prune()
+
+    assert not container.kept.exists()
+
+
+def test_a_create_forgets_containers_that_are_gone(container):
+    """Without any change of a spec file, a create looks for such containers now and then."""
+    container.create({"env": ["A=1"]})
+    time.sleep(0.1)  # a spec file that young is compiled again
+    container.create_again()
+    gone = container.kept.with_name("gone")
+    gone.write_bytes(container.kept.read_bytes())
+    old = time.time() - 2 * exec_process.YOUNG
+    os.utime(gone, (old, old))
+    container.create_again()
+    assert gone.exists()
+    os.utime(STATE / "exec", (old, old))
+    container.create_again()
+
+    assert not gone.exists()
+    assert container.kept.exists()
+
+
+def test_a_directory_that_goes_meanwhile_is_made_again(container, monkeypatch):
+    """A directory that another call removes as empty keeps nothing from being kept."""
+    container.create({"env": ["A=1"]})
+    container.kept.unlink()
+    container.kept.parent.rmdir()
+    make, made = exec_process.files.make_private, []
+
+    def make_private(directory):
+        make(directory)
+        made.append(directory)
+        if len(made) == 1:
+            os.rmdir(directory)
+
+    monkeypatch.setattr(exec_process.files, "make_private", make_private)
+    done = types.SimpleNamespace
+    variable = done(key="env", edit=done(entry=lambda: "A=1"))
+    effect = done(after="A=1", before=None)
+    exec_process.remember([done(step=variable, effect=effect)], container.call("exec", "c1"))
+
+    assert container.kept.exists()

@@ -621,6 +621,9 @@ ENVIRONMENTS = [
     pytest.param({"HOME": "TOP/none"}, id="home-without"),
     pytest.param({"HOME": "TOP/none", "XDG_CONFIG_HOME": "TOP/home/.config"}, id="config-home"),
     pytest.param({"XDG_CONFIG_HOME": "", "HOME": "TOP/home"}, id="config-home-empty"),
+    pytest.param({"XDG_CONFIG_HOME": "home", "HOME": "TOP/home"}, id="config-home-relative"),
+    pytest.param({"HOME": "home"}, id="home-relative"),
+    pytest.param({"XDG_RUNTIME_DIR": "TOP/runtime"}, id="no-home"),
 ]
 
 
@@ -632,6 +635,9 @@ def rules():
         own = Path(top) / "home/.config/cdi-runc"
         own.mkdir(parents=True)
         (own / "config.yaml").write_text("")
+        state = Path(top) / "runtime/cdi-runc"
+        state.mkdir(parents=True)
+        (state / "config.yaml").symlink_to(own / "config.yaml")
         marker = "cdi_compiled=$cdi_state"
         text = SOURCE.replace(marker, f'printf "%s\\n" "$cdi_config" "$cdi_state"; exit\n{marker}')
         assert text.count("; exit\n") == 1
@@ -644,20 +650,22 @@ def rules():
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS)
-@pytest.mark.parametrize("user", [0, 65534], ids=["root", "nobody"])
+@pytest.mark.parametrize("user", [0, 65534, "mapped"], ids=str)
 @every_shell
 def test_launcher_and_paths_have_the_same_rules(rules, shell, locale, env, user):
     """Configuration and state are looked for where cdi_runc.paths says."""
     if os.geteuid() != user and os.geteuid():
         pytest.skip("only root can be another user")
     env = {name: value.replace("TOP", rules) for name, value in env.items()}
-    options = {"cwd": rules, "user": user, "capture_output": True, "text": True}
-    words = [need(shell[0]), *shell[1:], f"{rules}/launcher", "state"]
+    prefix = [need("unshare"), "--user", "--map-root-user"] if user == "mapped" else []
+    outside = 54321 if user == "mapped" else user  # who is root in the namespace
+    options = {"cwd": rules, "user": outside, "capture_output": True, "text": True}
+    words = [*prefix, need(shell[0]), *shell[1:], f"{rules}/launcher", "state"]
     told = subprocess.run(
         words, check=True, env={"PATH": "/bin", "LC_ALL": locale, **env}, **options
     )
     asked = "from cdi_runc import paths; print(paths.config()[0], paths.state() or '', sep='\\n')"
-    words = ["/usr/bin/python3", "-S", "-B", "-c", asked]
+    words = [*prefix, "/usr/bin/python3", "-S", "-B", "-c", asked]
     ours = subprocess.run(words, check=True, env={"PATH": "/bin", **env}, **options)
 
     assert ours.stdout == told.stdout
@@ -669,33 +677,30 @@ def test_launcher_and_paths_look_in_the_same_directories():
 
 
 @every_shell
-@pytest.mark.parametrize(
-    "root", ["@/root", "relative/root", "@/root/", "@//root"], ids=lambda root: root
-)
+@pytest.mark.parametrize("root", ["", "@/root", "relative/root", "@/root/", "@//root"], ids=repr)
 def test_what_exec_needs_is_found_and_deleted(launcher, monkeypatch, shell, locale, root):
     """Exec starts Python where something is kept for it, and delete removes just that."""
     monkeypatch.chdir(launcher.top / "work")
     root = root.replace("@", str(launcher.top / "work"))
-    kept = Path(exec_process.place(invocation.parse(["--root", root, "exec", "c1"])))
+    words = ["--root", root] if root else []
+    kept = Path(exec_process.place(invocation.parse([*words, "exec", "c1"])))
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text("")
     (kept.parent / "c2").write_text("")
     options = {"shell": shell, "locale": locale}
-    call = ["--root", root, "exec", "--process", "p.json", "c1"]
+    call = [*words, "exec", "--process", "p.json", "c1"]
 
     assert launcher.for_python(*call) == launcher.started(*call, **options)
-    assert ["runc", "--root", root, "exec", "c1", "sh"] == launcher.started(
-        "--root", root, "exec", "c1", "sh", **options
+    assert ["runc", *words, "exec", "c1", "sh"] == launcher.started(
+        *words, "exec", "c1", "sh", **options
     )
-    assert ["runc", "--root", root, "delete", "c3"] == launcher.started(
-        "--root", root, "delete", "c3", **options
-    )
+    assert ["runc", *words, "delete", "c3"] == launcher.started(*words, "delete", "c3", **options)
     assert kept.exists()
-    assert ["runc", "--root", root, "delete", "--force", "c1"] == launcher.started(
-        "--root", root, "delete", "--force", "c1", **options
+    assert ["runc", *words, "delete", "--force", "c1"] == launcher.started(
+        *words, "delete", "--force", "c1", **options
     )
     assert not kept.exists()
-    assert (kept.parent / "c2").exists()
+    (kept.parent / "c2").unlink()
 
 
 def test_a_kept_file_of_another_user_is_not_believed(launcher):
@@ -725,3 +730,50 @@ def test_compiled_patterns_of_another_user_are_not_believed(launcher, config, bu
     assert launcher.for_python("create", "c1") == launcher.started(
         "create", "c1", CDI_RUNC_CONFIG=str(config)
     )
+
+
+@every_shell
+@pytest.mark.parametrize("state", ["away", "directory"])
+def test_the_configured_runtime_without_compiled_patterns(
+    launcher, config, bundle, shell, locale, state
+):
+    """Where nothing compiled can be kept or read, the runtime is still the configured one."""
+    program(launcher.bin / "other", WITNESS.format(name="other"))
+    kept = compiled(config, "runtime: other\n")
+    kept.unlink()
+    if state == "directory":
+        kept.mkdir()
+    bundle(ASKS_NOT)
+    words = ("create", "c1")
+
+    env = {"CDI_RUNC_CONFIG": str(config)}
+    done = launcher.run(*words, shell=shell, locale=locale, python=sys.executable, **env)
+
+    assert (0, b"other\0create\0c1\0") == (done.returncode, done.stdout)
+
+
+@every_shell
+def test_an_interpreter_that_cannot_be_executed_is_named(launcher, bundle, shell, locale):
+    """Our words come last; bash, which drops its traps, has only its own."""
+    program(launcher.python, "#!/nonexistent/interpreter\n")
+    bundle(ASKS)
+    done = launcher.run("--log", "log", "create", "c1", shell=shell, locale=locale)
+    last = done.stderr.decode().splitlines()[-1]
+
+    assert done.returncode != 0
+    assert str(launcher.python) in last
+    if shell[0] != "bash":
+        assert 1 == done.returncode
+        assert last.startswith("cdi-runc: this container asks for a CDI device")
+        assert "cannot be executed" in (launcher.top / "work/log").read_text()
+
+
+@every_shell
+def test_a_launcher_that_is_read_in_part_does_nothing(launcher, shell, locale):
+    """Cut off anywhere behind its brace, the script is an error, not a success."""
+    text = launcher.path.read_text()
+    for cut in (text.index("\n{") + 2, 4096, 8192, len(text) - 3):
+        launcher.path.write_text(text[:cut])
+        done = launcher.run("create", "c1", shell=shell, locale=locale)
+        assert done.returncode != 0
+        assert done.stdout == b""

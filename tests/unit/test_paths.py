@@ -79,8 +79,13 @@ def test_root_has_the_places_of_the_host(monkeypatch):
             id="moved",
         ),
         pytest.param(
-            {"HOME": "/h", "XDG_RUNTIME_DIR": "relative"},
-            (None, "/h/.local/state/cdi-runc", ("/h/.config/cdi", "relative/cdi")),
+            {
+                "HOME": "/h",
+                "XDG_RUNTIME_DIR": "relative",
+                "XDG_CONFIG_HOME": "c",
+                "XDG_STATE_HOME": "s",
+            },
+            (None, "/h/.local/state/cdi-runc", ("/h/.config/cdi",)),
             id="relative",
         ),
     ],

@@ -1,6 +1,8 @@
 """The registry: which files count, which definition wins, and what is told of the others."""
 
 import os
+import socket
+import threading
 import time
 
 import pytest
@@ -8,6 +10,7 @@ from support.samples import EDITS, spec
 
 from cdi_runc import registry
 from cdi_runc.errors import UnknownDevice
+from cdi_runc.specs import compile as spec_compile
 
 W0 = "acme.example/widget=w0"
 
@@ -108,6 +111,120 @@ def test_odd_file_affects_no_other(host, kind):
 
     assert ["good"] == list(map(variable, host.resolve(W0)))
     assert str(odd) in str(caught.value)
+
+
+OTHER = 54321
+
+
+def give_away(path, how):
+    """Let somebody else change *path*; return how to take that back, and the words of the cure."""
+    if how == "owner":
+        os.chown(path, OTHER, OTHER)
+        return lambda: os.chown(path, 0, 0), f"belongs to user {OTHER}; chown root {path}"
+    mode = path.stat().st_mode & 0o777
+    path.chmod(mode | 0o022)
+    return lambda: path.chmod(mode), f"(mode {mode | 0o022:04o}); chmod go-w {path}"
+
+
+@pytest.mark.parametrize("how", ["owner", "mode"])
+@pytest.mark.parametrize("place", [".", "etc", "etc/a.json"])
+def test_what_others_could_change_is_not_believed(host, place, how):
+    """A file is refused, and its cure told, while others could change a step of the way to it.
+
+    Both are noticed though no spec file changes, and with a compiled registry at hand.
+    """
+    (host.etc / "a.json").write_text(one("a"))
+    settle()
+    host.registry()
+    settle()
+    first = host.registry()
+    path = host.etc.parent / place
+    take_back, cure = give_away(path, how)
+    settle()
+
+    assert not first.is_current(host.settings.spec_dirs)
+    for _ in range(2):
+        with pytest.raises(UnknownDevice) as caught:
+            host.resolve(W0)
+        words = f"{host.etc}/a.json, which defines acme.example/widget, is refused: others could"
+        assert words in str(caught.value)
+        assert cure in str(caught.value)
+    take_back()
+    assert ["a"] == list(map(variable, host.resolve(W0)))
+
+
+def test_link_out_of_the_directory_is_followed_in_good_faith_only(host, tmp_path):
+    """A spec file that is a link counts while the way to its target is fine, and no longer."""
+    vendor = tmp_path / "vendor"
+    vendor.mkdir()
+    (vendor / "a.json").write_text(one("a"))
+    (host.etc / "a.json").symlink_to(vendor / "a.json")
+    settle()
+
+    assert ["a"] == list(map(variable, host.resolve(W0)))
+    vendor.chmod(0o777)
+    with pytest.raises(UnknownDevice, match=f"{vendor} is writable by everybody"):
+        host.resolve(W0)
+    vendor.chmod(0o755)
+    assert ["a"] == list(map(variable, host.resolve(W0)))
+
+
+def test_too_many_files_are_told_of(host, monkeypatch):
+    """A directory of more files than are read at most is named where one may be missed."""
+    monkeypatch.setattr(spec_compile, "FILES_LIMIT", 3)
+    for number in range(5):
+        (host.etc / f"{number}.json").write_text(one("a", name=f"w{number}"))
+    with pytest.raises(UnknownDevice) as caught:
+        host.resolve("acme.example/widget=w4")
+
+    assert ["a"] == list(map(variable, host.resolve("acme.example/widget=w2")))
+    assert f"{host.etc} (of its 5 spec files only 3 are read, by name)" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["socket", "zero", "full", "kmsg", "sparse", "chain", "growing"])
+def test_odd_target_fails_fast(host, tmp_path, kind):
+    """Sockets, devices, endless and growing files end at once, and hinder no other."""
+    (host.etc / "good.json").write_text(one("good"))
+    odd = host.etc / "odd.yaml"
+    if kind == "socket":
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(odd))
+    elif kind == "chain":
+        for number in range(60):
+            (tmp_path / f"l{number}").symlink_to(tmp_path / f"l{number + 1}")
+        odd.symlink_to(tmp_path / "l0")
+    elif kind == "sparse":
+        with odd.open("wb") as file:
+            file.truncate(1 << 40)
+    elif kind == "growing":
+        odd.write_bytes(b"#" * (15 << 20))
+    else:
+        odd.symlink_to({"zero": "/dev/zero", "full": "/dev/full", "kmsg": "/proc/kmsg"}[kind])
+    stop = threading.Event()
+    writer = threading.Thread(target=grow, args=(odd, stop)) if kind == "growing" else None
+    if writer:
+        writer.start()
+    start = time.monotonic()
+    try:
+        with pytest.raises(UnknownDevice) as caught:
+            host.resolve("acme.example/gadget=g0")
+        took = time.monotonic() - start
+    finally:
+        stop.set()
+        if writer:
+            writer.join()
+
+    assert took < 5
+    assert ["good"] == list(map(variable, host.resolve(W0)))
+    assert str(odd) in str(caught.value)
+
+
+def grow(path, stop):
+    """Append to *path* until told to stop."""
+    with path.open("ab") as file:
+        while not stop.is_set():
+            file.write(b"#" * (1 << 20))
+            time.sleep(0.01)
 
 
 def test_only_json_and_yaml_count(host):

@@ -132,6 +132,14 @@ def test_failure_without_a_log_is_on_standard_error(tmp_path, capfd):
     assert "cdi-runc: cause\n" == capfd.readouterr().err
 
 
+def test_failure_steers_no_terminal(capfd):
+    """A name of a file with escapes, or no text at all, is shown as escapes, in one line."""
+    report.failure("/etc/cdi/a\x1b[2J\n\u202e\udcff.json is refused", invocation.parse(["create"]))
+
+    told = "cdi-runc: /etc/cdi/a\\x1b[2J \\u202e\\udcff.json is refused\n"
+    assert told == capfd.readouterr().err
+
+
 def test_our_own_log_is_json_lines(host):
     """The log has one JSON object a line, from the configured level on."""
     log.unusual(host.settings, "info", "too little")

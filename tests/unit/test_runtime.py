@@ -118,7 +118,7 @@ def test_program_that_cannot_be_executed_is_an_error(tmp_path):
     (tmp_path / "runc").chmod(0o755)
     before = signal.getsignal(signal.SIGPIPE), signal.getsignal(signal.SIGXFSZ)
     try:
-        with pytest.raises(OSError, match="Exec format"):
+        with pytest.raises(NoRuntime, match="runc cannot be executed: Exec format"):
             runtime.become(str(tmp_path / "runc"), [])
     finally:
         signal.signal(signal.SIGPIPE, before[0])

@@ -1,0 +1,55 @@
+"""Fixtures of the packages' tests: builds, and a clean root to install them in."""
+
+import re
+import shutil
+
+import pytest
+from support.installations import ROOT
+from support.programs import environment, need, run
+from support.roots import Root
+
+DEPENDENCIES = re.compile(r"^Depends: (.*)$", re.MULTILINE)
+SYSTEM = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+"""The distribution's own Python, which has what a build needs."""
+
+
+@pytest.fixture(scope="session")
+def build_deb(tmp_path_factory):
+    """Build the Debian package of this checkout, as the version given."""
+    need("dpkg-buildpackage")
+    need("dh")
+
+    def build(version):
+        work = tmp_path_factory.mktemp("deb")
+        tree = work / "tree"
+        tree.mkdir()
+        for name in ("cdi_runc", "packaging"):
+            skipped = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, tree / name, ignore=skipped)
+        for path in (*ROOT.glob("*.md"), *(ROOT / n for n in ("LICENSE", "pyproject.toml"))):
+            shutil.copy(path, tree)
+        shutil.copy(ROOT / "install.sh", tree)
+        changelog = tree / "packaging/debian/changelog"
+        changelog.write_text(re.sub(r"\(\S+\)", f"({version})", changelog.read_text(), count=1))
+        run(tree / "packaging/build", "deb", work, env=environment(**SYSTEM))
+        (package,) = work.glob("*.deb")
+        return package
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def debs(build_deb):
+    """Return two versions of the package, the older one first."""
+    return build_deb("0.1.0-1"), build_deb("0.1.0-2~test")
+
+
+@pytest.fixture(scope="session")
+def root(debs, tmp_path_factory):
+    """Return a clean root with runc and what the package depends on, but without the package."""
+    root = Root(tmp_path_factory.mktemp("clean") / "root")
+    control = run("dpkg-deb", "-f", debs[0], "Depends").out
+    root.apt("satisfy", control.strip(), "runc")
+    for number, deb in enumerate(debs, 1):
+        shutil.copy(deb, root.path / f"var/cache/{number}.deb")
+    return root
