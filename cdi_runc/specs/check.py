@@ -172,15 +172,20 @@ def placed(findings: list[Finding], data: bytes) -> list[Finding]:
     return sorted(found, key=lambda finding: (finding.line, finding.column))
 
 
-def _check(spec: dict[str, Any], report: edits.Report) -> None:
-    kind = spec.get("kind", "")
+def _check_kind(kind: str, report: edits.Report) -> None:
     vendor, slash, class_ = kind.partition("/")
-    if not (slash and vendor and class_):
+    if not kind:
+        report("/kind", "the file has no kind, which is of the form vendor.com/class")
+    elif not (slash and vendor and class_):
         report("/kind", f"kind {kind!r} is not of the form vendor.com/class")
     else:
         for wrong in (names.fault_in_kind("vendor", vendor), names.fault_in_kind("class", class_)):
             if wrong:
                 report("/kind", wrong)
+
+
+def _check(spec: dict[str, Any], report: edits.Report) -> None:
+    _check_kind(spec.get("kind", ""), report)
     devices = spec.get("devices", [])
     if not devices:
         report("/devices", "the file defines no devices")
@@ -215,7 +220,8 @@ def _check_version(spec: dict[str, Any], report: edits.Report) -> None:
     version = spec.get("cdiVersion", "")
     if version.removeprefix("v") not in VERSIONS:
         known = f"{', '.join(VERSIONS[2:-1])} and {VERSIONS[-1]}"
-        report("/cdiVersion", f"unknown cdiVersion {version!r}; known: {known}")
+        what = f"unknown cdiVersion {version!r}" if version else "the file has no cdiVersion"
+        report("/cdiVersion", f"{what}; known: {known}")
         return
     declared = number(version.removeprefix("v"))
     for needed, pointer, what in needs(spec):

@@ -75,6 +75,8 @@ class Machine:
             raise
 
     def _prepare(self, rootfs):
+        for node in ("/dev/fuse", "/dev/net/tun"):
+            assert Path(node).exists(), f"the documents use {node}, which is not here"
         assert self.process.stdout.readline() == b"ready\n"
         self.sh("cat >/etc/docker/daemon.json", input=DAEMON)
         self.sh(

@@ -281,3 +281,13 @@ def test_lowest_version_is_known(edits, version):
 
     assert ([], version) == (findings, check.minimum_version(decoded))
     assert f"needs cdiVersion {version} or newer, and the file says {older}" in refused.message
+
+
+def test_what_is_missing_is_not_shown_as_an_empty_text():
+    """A file without kind and cdiVersion is told that it has none."""
+    _, found = check.examine(b"devices: [{name: a, containerEdits: {env: [A=1]}}]")
+
+    assert {
+        ("/kind", "the file has no kind, which is of the form vendor.com/class"),
+        ("/cdiVersion", "the file has no cdiVersion; known: 0.3.0"),
+    } == {(one.pointer, one.message.partition(", 0.4.0")[0]) for one in found}
