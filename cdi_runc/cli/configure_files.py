@@ -6,7 +6,6 @@ import os
 import sys
 
 from cdi_runc.cli import configuring
-from cdi_runc.engines import toml_files
 from cdi_runc.engines.config_file import BadConfigFile, ConfigFile
 from cdi_runc.errors import CdiRuncError
 from cdi_runc.record import Record
@@ -14,7 +13,6 @@ from cdi_runc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
-    from collections.abc import Callable
 
 DROP_IN = "50-cdi-runc.conf"
 
@@ -27,8 +25,8 @@ class Engine(Record):
     then: str
     """What makes the engine see it."""
     example: str
-    drop_in: Callable[..., str] | None = None
-    """Makes a file of our own; without it, our entry goes into the engine's file."""
+    drop_in: bool
+    """Whether the file is ours alone; if not, our entry goes into the engine's file."""
 
 
 ENGINES = {
@@ -36,19 +34,20 @@ ENGINES = {
         f"/etc/containers/containers.conf.d/{DROP_IN}",
         "Podman reads it at its next call.",
         "podman --runtime cdi run --annotation cdi.k8s.io/x=vendor.com/class=name IMAGE",
-        toml_files.podman,
+        drop_in=True,
     ),
     "containerd": Engine(
         "/etc/containerd/config.toml",
         "containerd reads it when it starts again; containers go on running: "
         "systemctl restart containerd",
         "crictl runp --runtime cdi pod.json",
+        drop_in=False,
     ),
     "crio": Engine(
         f"/etc/crio/crio.conf.d/{DROP_IN}",
         "CRI-O reads it when it starts again; containers go on running: systemctl restart crio",
         "crictl runp --runtime cdi pod.json",
-        toml_files.crio,
+        drop_in=True,
     ),
 }
 
@@ -100,6 +99,9 @@ def _place(name: str, engine: Engine) -> str:
 
 
 def _wanted(args: Namespace, engine: Engine, file: ConfigFile) -> str | None:
+    # Here, as man pages are made of our options where there is no tomlkit.
+    from cdi_runc.engines import toml_files
+
     name = args.runtime_name
     if engine.drop_in:
         if file.text is not None and not file.text.startswith(toml_files.MARK):
@@ -107,7 +109,8 @@ def _wanted(args: Namespace, engine: Engine, file: ConfigFile) -> str | None:
         if args.remove:
             return None
         path = configuring.program(args.runtime_path)
-        return engine.drop_in(name, path, default=args.set_default)
+        make = toml_files.podman if args.engine == "podman" else toml_files.crio
+        return make(name, path, default=args.set_default)
     if not args.remove:
         path = configuring.program(args.runtime_path)
         return toml_files.added(file.text, name, path, default=args.set_default)
@@ -121,6 +124,8 @@ def _write(args: Namespace, engine: Engine, file: ConfigFile, text: str | None) 
     backed_up = False
     try:
         if not engine.drop_in and not args.remove:
+            from cdi_runc.engines import toml_files
+
             has_entry = bool(file.text and toml_files.program(file.text, args.runtime_name))
             backed_up = file.back_up(has_entry=has_entry)
         file.write(text)
