@@ -206,8 +206,8 @@ def podman(podman_storage):
 def ordinary_user(installation, tmp_path_factory):
     """Make a user who can enter the directories of the tests."""
     base = tmp_path_factory.getbasetemp()
-    for directory in (base, installation.prefix):
-        directory.chmod(0o711)
+    for directory in (installation.prefix, base, *base.parents):
+        directory.chmod(directory.stat().st_mode & 0o7777 | 0o011)
     user = User(base)
     yield user
     user.remove()
