@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 from support.bundles import Bundle, Runtime, config, make_rootfs
-from support.configurations import Configuration, forget
+from support.configurations import Configuration, forget, let_others_enter
 from support.devices import Node, free_loop_numbers, in_cgroup_v2
 from support.engines import Ctr, Dockerd, Podman
 from support.installations import Installation, install
@@ -206,8 +206,7 @@ def podman(podman_storage):
 def ordinary_user(installation, tmp_path_factory):
     """Make a user who can enter the directories of the tests."""
     base = tmp_path_factory.getbasetemp()
-    for directory in (installation.prefix, base, *base.parents):
-        directory.chmod(directory.stat().st_mode & 0o7777 | 0o011)
+    let_others_enter(base, installation.prefix)
     user = User(base)
     yield user
     user.remove()
@@ -216,7 +215,7 @@ def ordinary_user(installation, tmp_path_factory):
 @pytest.fixture
 def user(ordinary_user, tmp_path):
     """Lend the user to one test."""
-    tmp_path.chmod(0o711)
+    let_others_enter(tmp_path)
     ordinary_user.reset()
     return ordinary_user
 

@@ -38,7 +38,7 @@ from cdi_runc.cli import audit, matching, records, replay, standing
 from cdi_runc.cli import validate as cli_validate
 from cdi_runc.config import compile as config_compile
 from cdi_runc.config import load, salvage
-from cdi_runc.engines import daemon_json
+from cdi_runc.engines import config_file, daemon_json
 from cdi_runc.specs import check, document, explain, yaml_nodes  # noqa: F401
 from cdi_runc.specs import compile as specs_compile
 
@@ -402,15 +402,15 @@ def daemon(data):
     """Docker's daemon.json: refused, or changed and changed back with nothing else touched."""
     path = here().write("daemon.json", data)
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(path + daemon_json.BACKUP)
+        os.unlink(path + config_file.BACKUP)
     for default in (False, True):
         try:
-            file = daemon_json.DaemonFile.load(path)
+            file = config_file.ConfigFile.load(path)
             before = daemon_json.read(file.text)
             text = daemon_json.added(
                 file.text, DOCKER_JSON_NAME, DOCKER_JSON_PROGRAM, set_default=default
             )
-        except daemon_json.BadDaemonJson as error:
+        except config_file.BadConfigFile as error:
             assert error.message
             return
         after = daemon_json.read(text)
@@ -425,10 +425,10 @@ def daemon(data):
             continue  # Docker does not start with that, so it is not put back
         file.back_up(DOCKER_JSON_NAME)
         file.write(text)
-        back = daemon_json.removed(daemon_json.DaemonFile.load(path), DOCKER_JSON_NAME)
+        back = daemon_json.removed(config_file.ConfigFile.load(path), DOCKER_JSON_NAME)
         assert same_values(before, daemon_json.read(back)), (text, back)
         file.write(file.text)
-        os.unlink(path + daemon_json.BACKUP)
+        os.unlink(path + config_file.BACKUP)
 
 
 def others(values, default):

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support.configurations import let_others_enter
 from support.programs import need, run
 
 ATTACKER = 54321
@@ -80,11 +81,9 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path, tmp_path_factory, installation, configuration, make_bundle):
+def site(tmp_path, installation, configuration, make_bundle):
     """Return a host that others may enter, but not write to."""
-    base = tmp_path_factory.getbasetemp()
-    for directory in (base.parent, base, tmp_path, installation.prefix):
-        directory.chmod(0o711)
+    let_others_enter(tmp_path, installation.prefix)
     return Site(tmp_path, installation, configuration, make_bundle)
 
 

@@ -96,6 +96,12 @@ class Configuration:
         forget(self.directory)
 
 
+def let_others_enter(*directories):
+    """Let other users enter *directories*, and what is above them."""
+    for directory in {place for one in directories for place in (one, *one.parents)}:
+        directory.chmod(directory.stat().st_mode & 0o7777 | 0o011)
+
+
 def forget(directory):
     """Remove what the state directory of this machine holds about *directory*."""
     for place in ("launcher", "exec"):

@@ -5,6 +5,7 @@ import shutil
 import struct
 
 import pytest
+from support.configurations import let_others_enter
 from support.installations import ROOT
 from support.programs import need, run
 
@@ -25,11 +26,9 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def reachable(tmp_path, tmp_path_factory):
+def reachable(tmp_path):
     """Return a directory that others may enter."""
-    base = tmp_path_factory.getbasetemp()
-    for directory in (base.parent, base, tmp_path):
-        directory.chmod(0o711)
+    let_others_enter(tmp_path)
     return tmp_path
 
 
