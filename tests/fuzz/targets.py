@@ -423,7 +423,7 @@ def daemon(data):
         known = ("", daemon_json.STOCK, *before.get("runtimes", {}))
         if before.get("default-runtime", "") not in known:
             continue  # Docker does not start with that, so it is not put back
-        file.back_up(DOCKER_JSON_NAME)
+        file.back_up(has_entry=False)
         file.write(text)
         back = daemon_json.removed(config_file.ConfigFile.load(path), DOCKER_JSON_NAME)
         assert same_values(before, daemon_json.read(back)), (text, back)
