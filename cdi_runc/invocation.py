@@ -135,7 +135,7 @@ def _command(rest: Iterator[str], options: dict[str, str]) -> str:
             if not unknown or argument in COMMANDS:
                 return argument
             continue
-        name, equals, value = argument.lstrip("-").partition("=")
+        name, equals, value = argument[1 + (argument[:2] == "--") :].partition("=")
         if name in GLOBAL_VALUES:
             options[name] = value if equals else next(rest, "")
         elif not equals and name not in GLOBAL_ALONE:
@@ -147,7 +147,7 @@ def _words(rest: Iterator[str], options: dict[str, str], values: frozenset[str])
     """Take the command's flags from *rest*, and return its words."""
     words: list[str] = []
     for argument in rest:
-        name, equals, value = argument.lstrip("-").partition("=")
+        name, equals, value = argument[1 + (argument[:2] == "--") :].partition("=")
         name = _LONG.get(name, name)
         if argument == "--":
             return [*words, *rest]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 
 from cdi_runc import settings
@@ -10,6 +11,19 @@ from cdi_runc.errors import BadConfiguration
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from typing import Any
+
+
+def add_command(commands: Any, name: str, summary: str) -> ArgumentParser:
+    """Add the command *name* to what add_subparsers() returned; return its parser."""
+    added: ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    return added
 
 
 def add_json(parser: ArgumentParser) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 
-from cdi_runc.cli import configuring
+from cdi_runc.cli import common, configuring
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import ArgumentParser, Namespace
 
 ENGINES = {
-    "docker": ("configure_docker", "daemon.json, and a reload by SIGHUP"),
-    "podman": ("configure_files", "a drop-in for containers.conf"),
-    "containerd": ("configure_files", "config.toml, for Kubernetes"),
-    "crio": ("configure_files", "a drop-in for crio.conf"),
+    "docker": ("configure_docker", "tell Docker, in daemon.json, and have it reload that"),
+    "podman": ("configure_files", "tell Podman, in a drop-in for containers.conf"),
+    "containerd": ("configure_files", "tell containerd, in config.toml, for Kubernetes"),
+    "crio": ("configure_files", "tell CRI-O, in a drop-in for crio.conf"),
 }
 EPILOG = """\
 examples:
@@ -22,23 +25,17 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser) -> None:
     """Add the engines, each with its options."""
     parser.epilog = EPILOG
     engines = parser.add_subparsers(dest="engine", metavar="ENGINE", required=True)
     for name, (module, summary) in ENGINES.items():
-        engine = engines.add_parser(
-            name,
-            help=summary,
-            description=f"Tell {name} about cdi-runc, or take that back.",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        engine = common.add_command(engines, name, summary)
         configuring.add_arguments(engine)
         importlib.import_module(f"cdi_runc.cli.{module}").add_arguments(engine, name)
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Namespace) -> int:
     """Configure the engine."""
     configuring.check(args)
     module = importlib.import_module(f"cdi_runc.cli.{ENGINES[args.engine][0]}")

@@ -12,6 +12,7 @@ import os
 import sys
 
 from cdi_runc import VERSION, log, settings
+from cdi_runc.cli import common
 from cdi_runc.cli.rendering import Guarded
 from cdi_runc.errors import CdiRuncError
 from cdi_runc.report import printable
@@ -59,13 +60,7 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     called = next((word for word in arguments if word[:1] != "-"), None)
     for name, summary in COMMANDS.items():
-        command = commands.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        command = common.add_command(commands, name, summary)
         if name == called:
             module = importlib.import_module(f"cdi_runc.cli.{name}")
             module.add_arguments(command)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
-
 from cdi_runc.cli import (
+    common,
     spec_convert,
     spec_from_docker,
     spec_generate,
@@ -40,13 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the commands below this one."""
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="spec")
     for name, (module, summary) in COMMANDS.items():
-        command = commands.add_parser(
-            name,
-            help=summary,
-            description=f"{summary[0].upper()}{summary[1:]}.",
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
+        command = common.add_command(commands, name, summary)
         module.add_arguments(command)
     parser.epilog = EPILOG
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cdi_runc import create, jsonio, requests, rootfs
+from cdi_runc import create, invocation, jsonio, requests, rootfs
 from cdi_runc.cli import audit, records, rendering, replay
 from cdi_runc.config import load, salvage
 from cdi_runc.engines import daemon_json
@@ -208,3 +208,10 @@ def test_mounts_put_in_another_order_are_replayed_in_one_pass():
     done = [edit("/mounts", kind="mounts", action="replaced", before=before, after=after)]
 
     assert ({"mounts": before}, {"mounts": after}) == replay.replay(done)
+
+
+def test_three_dashes_begin_no_flag():
+    """The launcher and Go's flags take one or two dashes, and so do we."""
+    call = invocation.parse(["create", "-b", "b", "---bundle", "p", "c1"])
+
+    assert ("b", "p") == (call.bundle, call.id)

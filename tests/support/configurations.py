@@ -24,6 +24,16 @@ def audit_validator():
     return jsonschema.Draft202012Validator(schema)
 
 
+def audit_records(path):
+    """Return the audit records in the file *path*, each valid by the schema that we ship."""
+    if not path.exists():
+        return []
+    records = [json.loads(line) for line in path.read_bytes().splitlines()]
+    for record in records:
+        audit_validator().validate(record)
+    return records
+
+
 class Configuration:
     """A config.yaml in *directory*, with spec files, state and logs beside it."""
 
@@ -79,12 +89,7 @@ class Configuration:
 
     def records(self):
         """Return the audit records so far, each valid by the schema that we ship."""
-        if not self.audit_file.exists():
-            return []
-        records = [json.loads(line) for line in self.audit_file.read_bytes().splitlines()]
-        for record in records:
-            audit_validator().validate(record)
-        return records
+        return audit_records(self.audit_file)
 
     def forget(self):
         """Remove what the state directory of this machine holds about it."""

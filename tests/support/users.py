@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from support.configurations import audit_validator
+from support.configurations import audit_records
 from support.engines import Podman, unmount_below
 from support.programs import need, run
 
@@ -117,12 +117,7 @@ class User:
 
     def records(self):
         """Return the user's audit records, each valid by the schema that we ship."""
-        if not self.audit_file.exists():
-            return []
-        records = [json.loads(line) for line in self.audit_file.read_bytes().splitlines()]
-        for record in records:
-            audit_validator().validate(record)
-        return records
+        return audit_records(self.audit_file)
 
     def remove(self):
         """End the namespace, and remove all that the user had."""

@@ -3,6 +3,7 @@
 import posix
 
 import pytest
+from support.commands import Cdictl
 from support.samples import Host
 
 from cdi_runc import paths
@@ -21,3 +22,9 @@ def no_configuration(tmp_path, monkeypatch):
 def host(tmp_path):
     """Return two empty spec directories, and settings that name them."""
     return Host(tmp_path)
+
+
+@pytest.fixture
+def cdictl(installation, configuration):
+    """Return the command."""
+    return Cdictl(installation.cdictl, configuration)

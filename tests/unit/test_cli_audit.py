@@ -8,19 +8,12 @@ import re
 import time
 
 import pytest
-from support.commands import Cdictl
 
 from cdi_runc.bundle import Bundle
 from cdi_runc.cli import rendering, replay
 from cdi_runc.cli.records import NEEDED
 
 ESCAPE = "\x1b["
-
-
-@pytest.fixture
-def cdictl(installation, configuration):
-    """Return the command."""
-    return Cdictl(installation.cdictl, configuration)
 
 
 @pytest.fixture

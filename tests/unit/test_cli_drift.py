@@ -12,12 +12,6 @@ ONE, TWO = "acme.com/widget=one", "acme.com/widget=two"
 
 
 @pytest.fixture
-def cdictl(installation, configuration):
-    """Return the command."""
-    return Cdictl(installation.cdictl, configuration)
-
-
-@pytest.fixture
 def node(tmp_path):
     """Return a function that makes the host's node anew, of the loop device of a number."""
     path = tmp_path / "node"

@@ -11,12 +11,6 @@ ONE = "acme.com/widget=one"
 
 
 @pytest.fixture
-def cdictl(installation, configuration):
-    """Return the command."""
-    return Cdictl(installation.cdictl, configuration)
-
-
-@pytest.fixture
 def edits(tmp_path):
     """Return the edits of a device that this host can carry out."""
     library = tmp_path / "libacme.so.1.0"

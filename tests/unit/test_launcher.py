@@ -17,6 +17,8 @@ from pathlib import Path
 
 import argv_cases
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from support.configurations import forget
 from support.installations import ROOT
 from support.programs import need
@@ -179,6 +181,58 @@ def test_argv_decides(launcher, shell, locale, words, command, id_, reads, by):
         assert ["runc", *words] == with_request
     if reads:
         assert ["runc", *words] == without
+
+
+WORDS = (
+    *(
+        "create",
+        "run",
+        "exec",
+        "state",
+        "--root",
+        "--root=x",
+        "--bundle",
+        "--bundle=b",
+        "-b",
+        "-b=b",
+    ),
+    *("-b/x", "-bb", "--bundle=", "b", "p", "sub/a=b", "c1", "--", "-", "", "--debug", "--unknown"),
+    *(
+        "--config",
+        "--config=f.json",
+        "-f",
+        "f.json",
+        "--pid-file",
+        "--console-socket=",
+        "---bundle",
+    ),
+    *("--log", "-log", "--no-pivot", "-q", "\udcff", "a b", "--systemd-cgroup", "--process", "-e"),
+)
+
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(st.lists(st.sampled_from(WORDS), max_size=8), st.booleans())
+def test_any_argv_is_read_alike(launcher, words, asks):
+    """Whatever the words, the launcher reads them as the shim does, and hands them on whole."""
+    top = launcher.top / "work"
+    call = invocation.parse(words)
+    reads = call.config_path if call.command in invocation.EDITED else ""
+    is_there = bool(reads) and call.config_path.startswith(("./", "b/", "p/", "sub/a=b/", "f.json"))
+    make_bundles(top, reads, *((ASKS, ASKS_NOT) if asks else (ASKS_NOT, ASKS)))
+    started = launcher.started(*words)
+
+    if not reads:
+        assert ["runc", *words] == started
+    elif is_there and os.path.isfile(top / reads):
+        assert (launcher.for_python(*words) if asks else ["runc", *words]) == started
+    else:
+        assert words == started[-len(words) :]
 
 
 def escaped(text, letter, template="\\u{:04x}"):
