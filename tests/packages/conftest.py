@@ -8,6 +8,8 @@ from support.installations import ROOT
 from support.programs import environment, need, run
 from support.roots import Root
 
+from cdi_runc import VERSION
+
 SYSTEM = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 """The distribution's own Python, which has what a build needs."""
 
@@ -40,7 +42,7 @@ def build_deb(tmp_path_factory):
 @pytest.fixture(scope="session")
 def debs(build_deb):
     """Return two versions of the package, the older one first."""
-    return build_deb("0.1.0-1"), build_deb("0.1.0-2~test")
+    return build_deb(f"{VERSION}-1"), build_deb(f"{VERSION}-2~test")
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,13 @@ import threading
 
 import pytest
 from support.bundles import config, make_rootfs
+from support.programs import run
+
+from cdi_runc import VERSION
 
 PROGRAM = "/usr/bin/cdi-runc"
 HOMES = "usr/lib/cdi-runc"
+FIRST = f"{VERSION}-1"
 # As people write it, with a key that we do not know, and in an order of its own.
 DAEMON_JSON = '{\n\t"log-driver": "journald",\n\t"zz": {"b":1,  "a": 2}, "features": {}\n}\n'
 SPEC = """\
@@ -53,8 +57,7 @@ class Machine:
 
     def homes(self):
         """Return the versions whose code is there."""
-        place = self.path / HOMES
-        return sorted(path.name for path in place.iterdir()) if place.exists() else []
+        return sorted(path.parent.name for path in (self.path / HOMES).glob("*/lib"))
 
 
 @pytest.fixture
@@ -107,7 +110,7 @@ def test_a_file_without_measure_harms_no_other(machine):
 
 def test_python_is_upgraded(machine):
     """Debian's hook compiles anew; whatever is missing until then, the launcher works."""
-    home = machine.path / HOMES / "0.1.0-1"
+    home = machine.path / HOMES / FIRST
     frozen = (home / "hot.pyc").read_bytes()
     (home / "hot.pyc").unlink()
     (home / "python").unlink()
@@ -119,6 +122,15 @@ def test_python_is_upgraded(machine):
     assert without.startswith("from the spec\n")
     assert (home / "hot.pyc").read_bytes() == frozen
     assert (home / "python").readlink().name.startswith("python3.")
+
+
+def test_the_launcher_comes_after_what_it_needs(debs):
+    """Dpkg renames files in the order of the archive: a new launcher finds its version whole."""
+    listed = run("dpkg-deb", "--contents", debs[0]).out.splitlines()
+    files = [line.split()[-1] for line in listed if line.startswith("-")]
+    code = [number for number, name in enumerate(files) if f"./{HOMES}/{FIRST}/" in name]
+
+    assert max(code) < files.index(f"./{HOMES}/cdictl") < files.index(f"./{HOMES}/launcher")
 
 
 def test_an_upgrade_disturbs_no_call(machine):
@@ -139,7 +151,7 @@ def test_an_upgrade_disturbs_no_call(machine):
         thread.join()
 
     assert [one for one in calls if one.status] == []
-    assert machine.homes() == ["0.1.0-2~test"]
+    assert machine.homes() == [f"{VERSION}-2~test"]
     assert machine.run().out.startswith("from the spec\n")
 
 
