@@ -121,11 +121,11 @@ def _wanted(args: Namespace, engine: Engine, file: ConfigFile) -> str | None:
 
 
 def _write(args: Namespace, engine: Engine, file: ConfigFile, text: str | None) -> None:
+    from cdi_runc.engines import toml_files
+
     backed_up = False
     try:
         if not engine.drop_in and not args.remove:
-            from cdi_runc.engines import toml_files
-
             has_entry = bool(file.text and toml_files.program(file.text, args.runtime_name))
             backed_up = file.back_up(has_entry=has_entry)
         file.write(text)
@@ -141,3 +141,5 @@ def _write(args: Namespace, engine: Engine, file: ConfigFile, text: str | None) 
     elif backed_up:
         print(f"Backup: {file.backup}")
     print(engine.then)
+    if not engine.drop_in and text is not None and not toml_files.has_cri(text):
+        print("The CRI is off in this file (disabled_plugins): a kubelet cannot use it so.")

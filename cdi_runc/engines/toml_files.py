@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MARK = "# Made by cdictl configure."
 PLUGINS = {2: "io.containerd.grpc.v1.cri", 3: "io.containerd.cri.v1.runtime"}
 """The CRI's plugin, by the version of config.toml; 3 came with containerd 2.0."""
+STOCK = "runc"
+"""The CRI's default runtime where the file names none."""
+PLAIN = {"runtime_type": "io.containerd.runc.v2"}
 
 
 def podman(name: str, path: str, *, default: bool) -> str:
@@ -43,7 +46,9 @@ def _drop_in(engine: str, content: dict[str, Any]) -> str:
 def added(text: str | None, name: str, path: str, *, default: bool) -> str:
     """Return containerd's config.toml *text* with the runtime *name*, whose program is *path*.
 
-    What the file says of the runtime runc, such as the cgroup driver, holds for ours too.
+    What the file says of the default runtime, such as the cgroup driver, holds for ours too.  The
+    default runtime is named where the file names none: containerd 1.6 has no runtime but those of
+    the file as soon as there is one (measured).
 
     Raises:
         BadConfigFile: it cannot be read without a doubt.
@@ -52,11 +57,14 @@ def added(text: str | None, name: str, path: str, *, default: bool) -> str:
     document = _read(text or "version = 2\n")
     cri = _table(document, "plugins", _plugin(document), "containerd")
     runtimes = _table(cri, "runtimes")
-    options = (runtimes.get("runc") or {}).get("options") or {}
+    stock = cri.get("default_runtime_name") or STOCK
+    if stock not in (*runtimes, name):
+        runtimes[stock] = PLAIN
+    model = runtimes.get(stock if stock != name else STOCK) or {}
     entry = {
-        "runtime_type": "io.containerd.runc.v2",
+        **PLAIN,
         "container_annotations": ["cdi.k8s.io/*"],
-        "options": {**options, "BinaryName": path},
+        "options": {**(model.get("options") or {}), "BinaryName": path},
     }
     if runtimes.get(name) != entry:
         runtimes[name] = entry
@@ -73,26 +81,35 @@ def removed(text: str, earlier: str | None, name: str) -> str | None:
 
     """
     document = _read(text)
+    before = _read(earlier or "version = 2\n")
     keys = ["plugins", _plugin(document), "containerd", "runtimes"]
-    path = [document]
+    path, was = [document], [before]
     for key in keys:
         path.append(path[-1].get(key) or {})
-    path[-1].pop(name, None)
-    if path[3].get("default_runtime_name") == name:
-        before = _read(earlier or "version = 2\n")
-        for key in keys[:3]:
-            before = before.get(key) or {}
-        if before.get("default_runtime_name") not in (None, name):
-            path[3]["default_runtime_name"] = before["default_runtime_name"]
+        was.append(was[-1].get(key) or {})
+    cri, runtimes = path[3:]
+    runtimes.pop(name, None)
+    stock = was[3].get("default_runtime_name") or STOCK
+    if stock not in was[4] and runtimes.get(stock) == PLAIN:
+        del runtimes[stock]
+    if cri.get("default_runtime_name") == name:
+        if was[3].get("default_runtime_name") not in (None, name):
+            cri["default_runtime_name"] = was[3]["default_runtime_name"]
         else:
-            del path[3]["default_runtime_name"]
+            del cri["default_runtime_name"]
     for parent, key, child in reversed(list(zip(path, keys, path[1:], strict=False))):
         if key in parent and not child:
             del parent[key]
     if earlier is None:
         return None if document.unwrap() == {"version": 2} else tomlkit.dumps(document)
-    was = _pruned(_read(earlier).unwrap())
-    return earlier if was == _pruned(document.unwrap()) else tomlkit.dumps(document)
+    same = _pruned(before.unwrap()) == _pruned(document.unwrap())
+    return earlier if same else tomlkit.dumps(document)
+
+
+def has_cri(text: str) -> bool:
+    """Tell whether containerd's config.toml *text* leaves the CRI on."""
+    off = _read(text).get("disabled_plugins") or ()
+    return not {"cri", *PLUGINS.values()} & {*off}
 
 
 def program(text: str, name: str) -> str | None:
@@ -119,7 +136,7 @@ def _plugin(document: Any) -> str:
     if version not in PLUGINS:
         raise BadConfigFile(
             f"its version is {version}, which has no place for runtimes that is known here",
-            cure="bring it up to date with: containerd config migrate",
+            cure="make it one of version 2; containerd config default prints such a file",
         )
     return PLUGINS[version]
 

@@ -33,8 +33,6 @@ state = "{top}/state"
   disable_tcp_service = true
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "native"
-  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-    runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.internal.v1.opt"]
   path = "{top}/opt"
 """

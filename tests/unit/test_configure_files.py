@@ -126,6 +126,52 @@ def test_containerd_keeps_what_holds_for_runc(run):
     assert entry(run.file.read_text())["runtimes"]["cdi"]["options"]["SystemdCgroup"] is True
 
 
+@pytest.mark.parametrize(
+    ("text", "stock"),
+    [
+        pytest.param("version = 2\n", "runc", id="none"),
+        pytest.param(
+            'version = 2\n[plugins."io.containerd.grpc.v1.cri".containerd]\n'
+            'default_runtime_name = "nvidia"\n',
+            "nvidia",
+            id="default-named-only",
+        ),
+    ],
+)
+def test_containerd_keeps_its_default_runtime(run, text, stock):
+    """Containerd 1.6 has only the runtimes of its file, so the default one is named there too."""
+    run.file.parent.mkdir()
+    run.file.write_text(text)
+    run("containerd")
+
+    assert entry(run.file.read_text())["runtimes"][stock] == {
+        "runtime_type": "io.containerd.runc.v2"
+    }
+
+
+def test_containerd_takes_the_options_of_the_default_runtime(run):
+    """The cgroup driver is that of the runtime which containers have without a class."""
+    run.file.parent.mkdir()
+    run.file.write_text(
+        'version = 2\n[plugins."io.containerd.grpc.v1.cri".containerd]\n'
+        'default_runtime_name = "nvidia"\n'
+        '[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.nvidia.options]\n'
+        'SystemdCgroup = true\nBinaryName = "/usr/bin/nvidia-container-runtime"\n'
+    )
+    run("containerd")
+    options = entry(run.file.read_text())["runtimes"]["cdi"]["options"]
+
+    assert {"SystemdCgroup": True, "BinaryName": run.program} == options
+
+
+def test_containerd_without_the_cri_is_told(run):
+    """Where the file turns the CRI off, that is said."""
+    run.file.parent.mkdir()
+    run.file.write_text('version = 2\ndisabled_plugins = ["cri"]\n')
+
+    assert "The CRI is off" in run("containerd")[1]
+
+
 def test_containerd_changed_since_loses_our_entry_alone(run):
     """What was changed after us stays; the backup is not put back over it."""
     run.file.parent.mkdir()
@@ -142,7 +188,7 @@ def test_containerd_changed_since_loses_our_entry_alone(run):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        pytest.param("disabled_plugins = []\n", "containerd config migrate", id="version-1"),
+        pytest.param("disabled_plugins = []\n", "containerd config default", id="version-1"),
         pytest.param("version = [\n", "it is not TOML", id="broken"),
         pytest.param("version = 2\nplugins = 1\n", "'plugins' is not a table", id="type"),
         pytest.param("version = 2\nversion = 2\n", "it is not TOML", id="twice"),
