@@ -154,7 +154,7 @@ def test_time_stamps(start_tally, configure, together, where, tmp_path):
     configuration = together.configuration
     spec_dir = configuration.spec_dir
     if where == "tmpfs":
-        run(need("mount"), "-t", "tmpfs", "none", spec_dir)
+        run(need("mount"), "-t", "tmpfs", "-o", "mode=755", "none", spec_dir)
     try:
         for name, stamp in STAMPS.items():
             for value in ("1", "2"):

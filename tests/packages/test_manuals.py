@@ -102,7 +102,7 @@ def test_bash_offers_commands_and_options(bash):
     assert "--spec-dir" in bash("cdictl plan --s")
     assert bash("cdictl audit list --result fa") == ["failed"]
     assert bash("cdictl audit list --result=fa") == ["failed"]
-    assert bash("cdictl configure ") == ["docker"]
+    assert bash("cdictl configure ") == ["docker", "podman", "containerd", "crio"]
 
 
 def test_bash_offers_what_the_host_has(bash, tmp_path):
