@@ -49,6 +49,13 @@ def pytest_configure(config):
     config.stash[ROWS] = []
 
 
+def pytest_collection_modifyitems(config, items):
+    """Let whole suites take as long as they need."""
+    if config.getoption("full"):
+        for item in items:
+            item.add_marker(pytest.mark.timeout(0))
+
+
 @pytest.fixture
 def start_tally(request):
     """Return a function that gives the tally of a suite and a few words on what is attempted."""
