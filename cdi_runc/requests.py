@@ -115,9 +115,12 @@ def _split(value: str, source: str, key: str) -> list[str]:
 
 def _check(name: str, source: str, key: str, value: str | None = None) -> None:
     wrong = names.fault(name)
-    if wrong is None:
-        return
+    if wrong is not None:
+        raise _bad(name, wrong, source, key, value)
+
+
+def _bad(name: str, wrong: str, source: str, key: str, value: str | None) -> errors.BadRequest:
     if name != name.strip() and names.fault(name.strip()) is None:
         wrong = "blanks around a name are not stripped"
     place = f"{source} {key!r}" if value is None else f"{source} {key}={value!r}"
-    raise errors.BadRequest(f"{place} asks for {name!r}, which names no CDI device: {wrong}")
+    return errors.BadRequest(f"{place} asks for {name!r}, which names no CDI device: {wrong}")
