@@ -206,22 +206,22 @@ def _list(args: Namespace, path: str) -> int:
 
 
 def _row(record: Entry) -> Sequence[str]:
-    container = record["container"]
+    container = rendering.printable(record["container"])
     named = dict.fromkeys(request["device"] for request in record["requests"])
     devices = ", ".join(named) or record.get("error", "")
     columns = rendering.width()
     return (
-        record["id"][:SHORT_ID],
-        f"{record['time'][:19].replace('T', ' ')}Z",
+        rendering.printable(record["id"][:SHORT_ID]),
+        rendering.printable(f"{record['time'][:19].replace('T', ' ')}Z"),
         container[:12] if re.fullmatch("[0-9a-f]{64}", container) else container,
-        record["result"],
+        rendering.printable(record["result"]),
         rendering.printable(rendering.cut(devices, max(columns - 57, 16)) if columns else devices),
     )
 
 
 def _painted(line: str, record: Entry) -> str:
     """Return *line*, the row of *record*, its result in colour."""
-    result = record["result"]
+    result = rendering.printable(record["result"])
     before, _, after = line.partition(f"  {result}")
     return f"{before}  {rendering.paint(result, record_tree.RESULTS.get(result, 'bold'))}{after}"
 

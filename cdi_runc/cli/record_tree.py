@@ -23,7 +23,7 @@ def lines(record: Entry) -> Iterator[str]:
     """Yield the lines that show *record* in full."""
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     result = record["result"]
-    yield paint(f"record {record['id']}", "bold")
+    yield paint(rendering.printable(f"record {record['id']}"), "bold")
     yield from rendering.fields(
         (
             Node("time", f"{record['time']}, {record['duration_ms']} ms"),

@@ -215,3 +215,28 @@ def test_three_dashes_begin_no_flag():
     call = invocation.parse(["create", "-b", "b", "---bundle", "p", "c1"])
 
     assert ("b", "p") == (call.bundle, call.id)
+
+
+@pytest.mark.parametrize("key", ["id", "time", "container", "result", "error"])
+@pytest.mark.parametrize("text", ["\ud800", "a\x1b[2J"])
+def test_no_text_of_a_record_steers_a_terminal(here, capsys, key, text):
+    """Half a surrogate pair and an escape are shown as what they are, in the list and in full."""
+    path = here.write("log/a.jsonl", record(**{key: f"2026{text}"}))
+    (found,) = records.newest(path)
+    row = audit._row(found)
+    audit.show(found, "show", "")
+    shown = "".join(row) + capsys.readouterr().out
+
+    assert audit._painted("  ".join(row), found).isprintable()
+    assert shown.replace("\n", "").isprintable()
+
+
+def test_an_empty_default_runtime_comes_back(here):
+    """What Docker takes for its own default is put back when we are taken out."""
+    before = '{"default-runtime": ""}'
+    path = here.write("daemon.json", before.encode())
+    file = daemon_json.DaemonFile.load(path)
+    file.back_up("cdi")
+    file.write(daemon_json.added(before, "cdi", "/x", set_default=True))
+
+    assert before == daemon_json.removed(daemon_json.DaemonFile.load(path), "cdi")
