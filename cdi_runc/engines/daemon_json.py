@@ -54,7 +54,7 @@ def removed(file: ConfigFile, name: str) -> str | None:
             text = drop(text, ("runtimes",))
     if read(text).get("default-runtime") == name:
         default = earlier.get("default-runtime")
-        if default != name and (default == STOCK or default in runtimes):
+        if default != name and default in ("", STOCK, *runtimes):  # Docker takes "" for its own
             text = put(text, ("default-runtime",), default)
         else:
             text = drop(text, ("default-runtime",))

@@ -104,7 +104,7 @@ def merge(target, work):
     sources = [work / target / "corpus", CORPUS / target]
     words = [
         *("-m", "tests.fuzz.worker", target, str(work / target / "findings")),
-        *("-merge=1", f"-max_len={LENGTH}", str(small)),
+        *("-set_cover_merge=1", f"-max_len={LENGTH}", str(small)),
         *(str(path) for path in sources if path.is_dir()),
     ]
     _result(target, words, 600, work / target / "findings")

@@ -5,7 +5,6 @@ whatever else comes out is a finding.
 """
 
 import contextlib
-import copy
 import io
 import json
 import marshal
@@ -168,15 +167,24 @@ def places(top):
         posix.environ.update(variables)
 
 
-def same(one, other):
-    """Tell whether two values are alike, types and order of keys included."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return [*one] == [*other] and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return repr(one) == repr(other)
+def same(one, other, ordered=True):
+    """Tell whether two values are alike, types included, and with *ordered* the order of keys."""
+    waiting = [(one, other)]
+    while waiting:
+        one, other = waiting.pop()
+        if type(one) is not type(other):
+            return False
+        if isinstance(one, dict):
+            if one.keys() != other.keys() or (ordered and [*one] != [*other]):
+                return False
+            waiting += [(one[key], other[key]) for key in one]
+        elif isinstance(one, list):
+            if len(one) != len(other):
+                return False
+            waiting += zip(one, other, strict=True)
+        elif repr(one) != repr(other):
+            return False
+    return True
 
 
 def usable(path):
@@ -324,23 +332,12 @@ def config_json(data):
     if made is None or made == data:
         return
     assert kept[0]["result"] == "edited"
-    if made.count(b"[") + made.count(b"{") > 200:
-        return  # the checks below are no better at what is nested deeply
     before, after = jsonio.loads(data), jsonio.loads(made)
     assert same(rest(before), rest(after)), "what is not ours changed"
-    undone = copy.deepcopy(after)
+    undone = jsonio.loads(made)
     replay.undo(undone, kept[0]["edits"])
-    assert same_values(before, undone), "the record does not tell what happened"
+    assert same(before, undone, ordered=False), "the record does not tell what happened"
     assert prepared(made) == made, "a second pass changes it"
-
-
-def same_values(one, other):
-    """Tell whether two values are alike but for the order of keys."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same_values(one[k], other[k]) for k in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_values, one, other))
-    return same(one, other)
 
 
 def argv(data):
@@ -426,7 +423,7 @@ def daemon(data):
         file.back_up(has_entry=False)
         file.write(text)
         back = daemon_json.removed(config_file.ConfigFile.load(path), DOCKER_JSON_NAME)
-        assert same_values(before, daemon_json.read(back)), (text, back)
+        assert same(before, daemon_json.read(back), ordered=False), (text, back)
         file.write(file.text)
         os.unlink(path + config_file.BACKUP)
 
@@ -493,8 +490,6 @@ def process(data):
     shim._merge(here().exec, here().settings)
     made = here().read("process.json")
     if made == data:
-        return
-    if made.count(b"[") + made.count(b"{") > 200:
         return
     before, after = jsonio.loads(data), jsonio.loads(made)
     ours = (("env",), ("user", "additionalGids"))

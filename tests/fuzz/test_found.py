@@ -1,5 +1,7 @@
 """What fuzzing found, each fault by a name of its own."""
 
+import contextlib
+import io
 import json
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from cdi_runc import create, invocation, jsonio, requests, rootfs
 from cdi_runc.cli import audit, records, rendering, replay
 from cdi_runc.config import load, salvage
-from cdi_runc.engines import daemon_json
+from cdi_runc.engines import config_file, daemon_json
 from cdi_runc.errors import BadBundle, BadConfiguration, BadRequest, BadSpec, CdiRuncError
 from cdi_runc.specs import check, compile, document, yaml_nodes  # noqa: A004
 
@@ -215,3 +217,28 @@ def test_three_dashes_begin_no_flag():
     call = invocation.parse(["create", "-b", "b", "---bundle", "p", "c1"])
 
     assert ("b", "p") == (call.bundle, call.id)
+
+
+@pytest.mark.parametrize("key", ["id", "time", "container", "result", "error"])
+@pytest.mark.parametrize("text", ["\ud800", "a\x1b[2J"])
+def test_no_text_of_a_record_steers_a_terminal(here, key, text):
+    """Half a surrogate pair and an escape are shown as what they are, in the list and in full."""
+    path = here.write("log/a.jsonl", record(**{key: f"2026{text}"}))
+    (found,) = records.newest(path)
+    stream = io.StringIO()
+    with contextlib.redirect_stdout(rendering.Guarded(stream)):
+        print(*audit._row(found))
+        audit.show(found, "show", "")
+
+    assert stream.getvalue().replace("\n", "").isprintable()
+
+
+def test_an_empty_default_runtime_comes_back(here):
+    """What Docker takes for its own default is put back when we are taken out."""
+    before = '{"default-runtime": ""}'
+    path = here.write("daemon.json", before.encode())
+    file = config_file.ConfigFile.load(path)
+    file.back_up(has_entry=False)
+    file.write(daemon_json.added(before, "cdi", "/x", set_default=True))
+
+    assert before == daemon_json.removed(config_file.ConfigFile.load(path), "cdi")

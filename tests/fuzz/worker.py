@@ -6,6 +6,7 @@ memory ends it, as libFuzzer itself says so.
 
 import hashlib
 import os
+import shlex
 import sys
 import tempfile
 import traceback
@@ -43,8 +44,14 @@ def main():
         words = os.path.join(top, "words")
         with open(words, "w", encoding="utf-8") as file:
             file.writelines(f'"{escaped(word)}"\n' for word in targets.words())
+        # To merge, libFuzzer calls the program again, by its first argument.
+        again = os.path.join(top, "again")
+        with open(again, "w", encoding="utf-8") as file:
+            python = [sys.executable, "-m", "tests.fuzz.worker", name, findings]
+            file.write(f'#!/bin/sh\nexec {shlex.join(python)} "$@"\n')
+        os.chmod(again, 0o755)
         mutator = {"custom_mutator": mutated} if name in JSON else {}
-        atheris.Setup([sys.argv[0], f"-dict={words}", *flags], run, **mutator)
+        atheris.Setup([again, f"-dict={words}", *flags], run, **mutator)
         atheris.Fuzz()
 
 
