@@ -1,10 +1,10 @@
 """packaging/requirements.txt: what install.sh installs is pinned, whole, and what we declare."""
 
 import importlib.metadata
-import json
 import re
 
 import pytest
+import tomlkit
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from support.installations import ROOT
@@ -35,8 +35,7 @@ def pinned(python):
 
 def declared():
     """Return the dependencies that pyproject.toml declares."""
-    text = (ROOT / "pyproject.toml").read_text()
-    return json.loads(re.search(r"(?m)^dependencies = (\[.*\])$", text).group(1))
+    return tomlkit.parse((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
 
 
 def test_every_package_has_one_version_and_hashes():
