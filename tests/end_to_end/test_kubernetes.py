@@ -1,26 +1,72 @@
-"""What packaging/kubernetes holds: valid manifests, and an installer that works on a node."""
+"""What packaging/kubernetes holds: valid manifests, and an installer that works on a node.
+
+Needs Python 3.11, for tomllib.
+"""
 
 import kubernetes_validate
 import pytest
+import tomllib
 import yaml
 from support.installations import ROOT
-from support.programs import environment, need, run
+from support.programs import need, run
 
 MANIFESTS = sorted((ROOT / "packaging/kubernetes").glob("*.yaml"))
 VERSIONS = ("1.25", "1.29", "1.33")
-NODE = """
+# A node that looks like this machine.  In the place of its systemctl is a program that tells its
+# words, found by a real nsenter, whose target is not process 1 but this shell.  A function does
+# that, since Debian's busybox sh prefers its applets to what PATH has.
+NODE = r"""
 set -e
-mount -t tmpfs none "$1"
-mkdir "$1/upper" "$1/work" "$1/host"
-mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" none "$1/host"
-printf '#!/bin/sh\\necho "systemctl $*" >>/var/called\\n' >"$1/host/usr/local/bin/systemctl"
-chmod 755 "$1/host/usr/local/bin/systemctl"
-"$2/packaging/kubernetes/install-on-node" "$1/host"
-echo "called: $(cat "$1/host/var/called")"
-chroot "$1/host" cdi-runc --version
-grep -A6 'runtimes.cdi' "$1/host/etc/containerd/config.toml"
-ls "$1/host/var/tmp"
+top=$1
+installer=$2/packaging/kubernetes/install-on-node
+mount -t tmpfs none "$top"
+mkdir "$top/upper" "$top/work" "$top/host" "$top/bin"
+mount -t overlay -o "lowerdir=/,upperdir=$top/upper,workdir=$top/work" none "$top/host"
+host=$top/host
+cat >"$top/bin/systemctl" <<END
+#!/bin/sh
+echo "called: systemctl \$*"
+exit \$(cat "$top/status")
+END
+chmod 755 "$top/bin/systemctl"
+PATH=$top/bin:$PATH
+export PATH
+install_with() {
+    status=0
+    "$@" -c 'nsenter() {
+        [ "$1 $2" = "-t 1" ]
+        shift 2
+        command nsenter -t $$ "$@"
+    }
+    . "$0"' "$installer" "$host" || status=$?
+    echo "status: $status"
+}
 """
+INSTALL = """
+echo 1 >"$top/status"
+install_with busybox sh
+echo 0 >"$top/status"
+install_with sh
+install_with busybox sh
+chroot "$host" cdi-runc --version
+ls "$host/var/tmp" "$host/run"
+containerd --config "$host/etc/containerd/config.toml" config dump >"$3"
+"""
+NO_CONTAINERD = """
+rm -rf "$host/etc/containerd" "$host$(command -v containerd)"
+install_with busybox sh
+ls -d "$host/opt/cdi-runc" "$host/etc/containerd" 2>/dev/null || echo nothing
+"""
+
+
+def on_a_node(script, tmp_path, *words):
+    """Run *script* where $host is a node's root; return what it and the installer say."""
+    for program in ("busybox", "nsenter", "containerd"):
+        need(program)
+    command = ("--propagation", "private", "sh", "-c", f"exec 2>&1\n{NODE}{script}", "sh")
+    top = tmp_path / "node"
+    top.mkdir()
+    return run(need("unshare"), "-m", *command, top, ROOT, *words, timeout=280).out
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -41,10 +87,38 @@ def test_runtime_class_names_the_handler_that_configure_adds():
 
 
 def test_installer_installs_on_a_node(tmp_path):
-    """On a node that looks like this machine, it installs, and tells containerd once."""
-    words = (need("unshare"), "-m", "--propagation", "private", "sh", "-c", NODE, "sh")
-    out = run(*words, tmp_path, ROOT, env=environment(), timeout=280).out
+    """A restart that fails is made by the next try, and none by the one after; any sh will do.
 
-    assert "called: systemctl restart containerd\n" in out
-    assert 'BinaryName = "/usr/local/bin/cdi-runc"' in out
-    assert "cdi-runc." not in out.partition("BinaryName")[2]
+    containerd then has its default runtime, and ours.
+    """
+    dump = tmp_path / "config.toml"
+    out = on_a_node(INSTALL, tmp_path, dump)
+    told = [line for line in out.splitlines() if line.startswith(("called:", "status:"))]
+    content = tomllib.loads(dump.read_text())
+    runtimes = content["plugins"]["io.containerd.grpc.v1.cri"]["containerd"]["runtimes"]
+
+    restart = "called: systemctl restart containerd"
+    assert told == [restart, "status: 1", restart, "status: 0", "status: 0"], out
+    assert "runc version" in out
+    left = out.partition("runc version")[2]
+    assert "cdi-runc." not in left
+    assert runtimes["cdi"]["options"]["BinaryName"] == "/usr/local/bin/cdi-runc"
+    assert {"runc", "cdi"} <= {*runtimes}
+
+
+def test_installer_wants_a_containerd(tmp_path):
+    """On a node without a containerd it installs nothing, makes no configuration, and says so."""
+    out = on_a_node(NO_CONTAINERD, tmp_path)
+
+    assert "this node has no containerd" in out
+    assert "docs/engines.md" in out
+    assert out.endswith("status: 1\nnothing\n"), out
+
+
+def test_installer_may_do_what_it_does():
+    """The pod has the node's processes and network, and may enter the node's namespaces."""
+    content = yaml.safe_load((ROOT / "packaging/kubernetes/installer.yaml").read_text())
+    pod = content["spec"]["template"]["spec"]
+
+    assert (pod["hostPID"], pod["hostNetwork"], pod["dnsPolicy"]) == (True, True, "Default")
+    assert pod["initContainers"][0]["securityContext"]["privileged"]

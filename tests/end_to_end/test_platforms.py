@@ -1,23 +1,41 @@
 """Platforms that cannot say ``--device``: each recipe of docs/platforms.md, on the real program.
 
-Where Debian has no such program (function platforms, GitLab Runner, Nomad), the call that it makes
-to Docker's API is made instead: all of them create containers there, with what their own
-configuration can say.
+Where Debian has no such program (function platforms, GitLab Runner, Nomad), a call of the same form
+is made to Docker's API instead: all of them create containers there, with what their own
+configuration can say.  Needs Python 3.11, for tomllib.
 """
 
 import http.client
 import json
+import re
 import socket
 import time
 
 import pytest
+import tomllib
 from support.engines import IMAGE, new_name
+from support.installations import ROOT
 from support.programs import need, run
 
+DOCUMENT = (ROOT / "docs/platforms.md").read_text()
 DEVICE = "acme.com/widget=one"
 PREFIX = "/var/run/cdi-runc/devices"
+BY_MOUNT_ALONE = {
+    "requests": {"mounts": PREFIX},
+    "policy": [{"source": "mount", "do": "allow"}, {"do": "ignore"}],
+}
 OWN_NETWORK = ("sh", "-c", 'ip link set lo up && exec "$@"', "sh")
 SAY = "echo seen=$ACME"
+
+
+def recipes(language):
+    """Return the document's blocks of *language*, with our image and device in them."""
+    found = re.findall(rf"^```{language}\n(.*?)^```$", DOCUMENT, re.MULTILINE | re.DOTALL)
+    ours = (("IMAGE", IMAGE), ("acme.example/camera", "acme.com/widget"), ("front", "one"))
+    for theirs, own in ours:
+        found = [block.replace(theirs, own) for block in found]
+    assert found, language
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +132,21 @@ def test_compose(docker, tmp_path, service, sections):
     assert out.strip() == "seen=given"
 
 
+def test_compose_as_documented(docker, tmp_path):
+    """The compose file of the document, as it is, gives its service the device."""
+    [block] = [block for block in recipes("yaml") if "services:" in block]
+    file = tmp_path / "docker-compose.yml"
+    file.write_text(block)
+    compose = (need("docker-compose"), "--file", file, "--project-name", new_name())
+    env = {**docker.env, "DOCKER_HOST": f"unix://{docker.socket}"}
+    try:
+        out = run(*compose, "run", "--rm", "job", "sh", "-c", SAY, env=env).out
+    finally:
+        run(*compose, "down", env=env)
+
+    assert out.strip() == "seen=given"
+
+
 class Socket(http.client.HTTPConnection):
     """HTTP to Docker's own socket."""
 
@@ -150,19 +183,6 @@ API = [
     pytest.param({}, {"requests": {"default": [DEVICE]}}, id="function-platform-nothing"),
     pytest.param(
         {
-            "Env": [f"CDI_DEVICES={DEVICE}", "CI=true"],
-            "HostConfig": {"Runtime": "cdi", "NetworkMode": "none"},
-        },
-        {},
-        id="gitlab-runner-runtime",
-    ),
-    pytest.param(
-        {"HostConfig": {"Binds": [f"/dev/null:{PREFIX}/acme.com/widget/one:ro"]}},
-        {"requests": {"mounts": PREFIX}, "policy": [{"source": "mount", "do": "allow"}]},
-        id="gitlab-runner-volumes",
-    ),
-    pytest.param(
-        {
             "Env": ["NOMAD_ALLOC_ID=1", f"CDI_DEVICES={DEVICE}"],
             "HostConfig": {"Runtime": "cdi", "NetworkMode": "none"},
         },
@@ -177,19 +197,68 @@ def test_what_a_platform_asks_of_dockers_api(docker, content, sections):
     """A container that is made by the API, as the platform makes it, has the device."""
     docker.configuration.write(**sections)
     body = {"Image": IMAGE, "Cmd": ["sh", "-c", SAY], **content}
-    made = json.loads(call(docker, "POST", "/v1.41/containers/create", body))["Id"]
-    call(docker, "POST", f"/v1.41/containers/{made}/start")
-    call(docker, "POST", f"/v1.41/containers/{made}/wait")
-
-    assert docker("logs", made).out.strip() == "seen=given"
+    assert answer(docker, body) == "seen=given"
 
 
-def test_legacy_build_steps_are_edited_as_containers(docker, tmp_path):
-    """The classic builder's RUN steps are containers of the default runtime; BuildKit's are not."""
-    (tmp_path / "Dockerfile").write_text(
-        f"FROM {IMAGE}\nENV CDI_DEVICES={DEVICE}\nRUN {SAY} >/built\n"
-    )
-    docker("build", "--network", "none", "--tag", "built", tmp_path)
+def answer(docker, body):
+    """Make a container by the API, as *body* says; return what it writes."""
+    made = json.loads(call(docker, "POST", "/containers/create", body))["Id"]
+    call(docker, "POST", f"/containers/{made}/start")
+    call(docker, "POST", f"/containers/{made}/wait")
+    return docker("logs", made).out.strip()
+
+
+@pytest.mark.parametrize(
+    ("asks", "sections"),
+    [
+        pytest.param("environment", {}, id="variable"),
+        pytest.param("volumes", BY_MOUNT_ALONE, id="volume"),
+    ],
+)
+def test_gitlab_runner(docker, asks, sections):
+    """With the document's config.toml, the variable asks alone, and so does the volume.
+
+    A volume that is a path alone, as the runner's own /cache, is no bind in the API.
+    """
+    [block] = recipes("toml")
+    [runner] = tomllib.loads(block)["runners"]
+    executor = runner.pop("docker")
+    assert runner.keys() == {"environment"}
+    assert executor.keys() == {"runtime", "volumes"}
+    assert "/cache" in executor["volumes"]
+
+    docker.configuration.write(**sections)
+    host = {"Runtime": executor["runtime"], "NetworkMode": "none"}
+    body = {"Image": IMAGE, "Cmd": ["sh", "-c", SAY], "HostConfig": host}
+    if asks == "volumes":
+        host["Binds"] = [volume for volume in executor["volumes"] if ":" in volume]
+    else:
+        body["Env"] = [*runner["environment"], "CI=true"]
+
+    assert answer(docker, body) == "seen=given"
+
+
+def test_hcl_has_one_argument_a_line():
+    """HCL takes no two arguments in a block that is one line, and wants each on its own."""
+    for block in recipes("hcl"):
+        assert block.count("{") == block.count("}")
+        for line in re.sub(r'"[^"]*"', '""', block).splitlines():
+            assert line.count("=") < 2, line
+
+
+@pytest.mark.parametrize(
+    ("says", "options"),
+    [
+        pytest.param(f"ENV CDI_DEVICES={DEVICE}", (), id="variable"),
+        pytest.param(
+            "ARG CDI_DEVICES", ("--build-arg", f"CDI_DEVICES={DEVICE}"), id="build-argument"
+        ),
+    ],
+)
+def test_legacy_build_steps_are_edited_as_containers(docker, tmp_path, says, options):
+    """The classic builder's RUN steps are containers of the default runtime."""
+    (tmp_path / "Dockerfile").write_text(f"FROM {IMAGE}\n{says}\nRUN {SAY} >/built\n")
+    docker("build", "--network", "none", "--no-cache", "--tag", "built", *options, tmp_path)
     out = docker("run", "--rm", "--network", "none", "built", "cat", "/built").out
 
     assert out.strip() == "seen=given"
