@@ -10,7 +10,7 @@ import copy
 import os
 import tempfile
 
-from cdi_runc import create, jsonio, names, plan, registry, runtime
+from cdi_runc import create, jsonio, names, plan, registry, requests, runtime
 from cdi_runc.cli import bases, common, record_tree, rendering
 from cdi_runc.cli.rendering import Node
 from cdi_runc.edits import Doubt
@@ -41,8 +41,9 @@ examples:
   cdictl plan --container web
   cdictl plan --bundle ./bundle --json | jq .findings
 """
-ASKED = "~cdictl-plan/devices"
-"""The annotation that asks for the devices of the command line; it comes after all others."""
+ANNOTATION = "~cdictl-plan/devices"
+VARIABLE = "CDICTL_PLAN_DEVICES"
+"""What asks for the devices of the command line; it comes after all others of its source."""
 
 
 class Outcome(Record):
@@ -67,6 +68,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="NAME",
         help="a device's qualified name; may be given again",
     )
+    parser.add_argument(
+        "--source",
+        choices=["environment", "annotation"],
+        default="environment",
+        help="how the devices of --device are asked for, where the policy makes a difference"
+        " (default: %(default)s, as with docker run -e)",
+    )
     base = parser.add_mutually_exclusive_group()
     base.add_argument("--image", metavar="IMAGE", help="an image that Docker or Podman has")
     base.add_argument("--bundle", metavar="DIR", help="a bundle's directory")
@@ -83,7 +91,7 @@ def run(args: Namespace) -> int:
     settings = common.in_force(args)
     for name in args.device:
         names.parse(name)
-    outcome = tried(_base(args, settings), args.device, settings)
+    outcome = tried(_base(args, settings), args.device, settings, args.source)
     if args.json:
         rendering.print_json(_told(outcome))
     else:
@@ -101,7 +109,9 @@ def _base(args: Namespace, settings: Settings) -> Base:
     return bases.standard()
 
 
-def tried(base: Base, devices: list[str], settings: Settings) -> Outcome:
+def tried(
+    base: Base, devices: list[str], settings: Settings, source: str = "environment"
+) -> Outcome:
     """Return what a create of *base*, with *devices* besides its own requests, would do.
 
     Raises:
@@ -109,9 +119,12 @@ def tried(base: Base, devices: list[str], settings: Settings) -> Outcome:
 
     """
     config = base.config
-    if devices:
-        config.setdefault("annotations", {})[ASKED] = ",".join(devices)
-        settings = settings.but(annotations=(*settings.annotations, ASKED))
+    if devices and source == "annotation":
+        config.setdefault("annotations", {})[ANNOTATION] = ",".join(devices)
+        settings = settings.but(annotations=(*settings.annotations, ANNOTATION))
+    elif devices:
+        _ask(config, f"{VARIABLE}={','.join(devices)}")
+        settings = settings.but(environment=(*settings.environment, (VARIABLE, "", ("",))))
     with tempfile.TemporaryDirectory() as directory:
         call = Invocation("create", "plan", directory, "", "", base.root, "", "text")
         with open(call.config_path, "wb") as file:
@@ -123,13 +136,27 @@ def tried(base: Base, devices: list[str], settings: Settings) -> Outcome:
         try:
             create.prepare(call, own, runtime.find(settings.runtime, ""))
         except CdiRuncError as problem:
-            error = str(problem)
+            error = _named(str(problem))
         record = _record(own.audit_file)
     if record is None:
         if error:
             raise CdiRuncError(error)
         raise CdiRuncError(f"{base.title} asks for no device", cure="name one with --device")
     return _outcome(config, record, error, settings)
+
+
+def _ask(config: Config, entry: str) -> None:
+    """Append *entry* to the container's variables.
+
+    Raises:
+        BadBundle: there can be none.
+
+    """
+    process = config.setdefault("process", {})
+    env = (process.get("env") or []) if isinstance(process, dict) else None
+    if not isinstance(env, list):
+        raise BadBundle("config.json: /process/env is not a list")
+    process["env"] = [*env, entry]
 
 
 def _record(path: str) -> Entry | None:
@@ -139,15 +166,27 @@ def _record(path: str) -> Entry | None:
     with open(path, "rb") as file:
         record: Entry = jsonio.loads(file.read())
     for request in record["requests"]:
-        if request["key"] == ASKED:
+        if request["key"] in (ANNOTATION, VARIABLE):
             request.update(source="command", key="--device", value=request["device"])
+    record["warnings"] = [_named(text) for text in record["warnings"]]
     return record
+
+
+def _named(text: str) -> str:
+    """Return *text* with what the person typed in the place of what asks for it here."""
+    for words in (
+        f"annotation {ANNOTATION}",
+        f"environment variable {VARIABLE}",
+        f"environment {VARIABLE}",
+    ):
+        text = text.replace(words, "--device")
+    return text
 
 
 def _outcome(config: Config, record: Entry, error: str, settings: Settings) -> Outcome:
     """Return what a create found and did; of one that failed, what it would have done."""
     found = registry.current(settings)
-    asked = dict.fromkeys(one["device"] for one in record["requests"] if one["decision"] == "allow")
+    asked = requests.devices([requests.Request(**one) for one in record["requests"]])
     devices = [device for name in asked if (device := found.find(name)) is not None]
     steps: list[plan.Step] = []
     problems: list[plan.Problem] = []
@@ -161,7 +200,9 @@ def _outcome(config: Config, record: Entry, error: str, settings: Settings) -> O
         _forget(one)
     if error:  # it came to no warnings
         record["warnings"] += [step.note for step in steps if type(step.note) is Doubt]
-    findings = tuple((device.name, device.path, place, why) for device, place, why in problems)
+    findings = tuple(
+        (device.name, device.path, place, why) for device, place, why in problems if error
+    )
     sources: dict[str, int] = {}
     for step in steps:
         sources[step.spec] = sources.get(step.spec, 0) + (step.key == "mounts")
@@ -171,8 +212,11 @@ def _outcome(config: Config, record: Entry, error: str, settings: Settings) -> O
 def _forget(config: Config) -> None:
     """Take out of *config* what asked for the devices of the command line."""
     annotations = config.get("annotations", {})
-    if annotations.pop(ASKED, None) and not annotations:
+    if annotations.pop(ANNOTATION, None) and not annotations:
         del config["annotations"]
+    env = config.get("process", {}).get("env")
+    if env:
+        env[:] = [entry for entry in env if not str(entry).startswith(f"{VARIABLE}=")]
 
 
 def _told(outcome: Outcome) -> dict[str, Any]:
@@ -208,6 +252,9 @@ def _lines(outcome: Outcome) -> Iterator[str]:
         yield from rendering.paragraph(f"A create would fail, because {why}.", "red")
     elif outcome.error:
         yield from rendering.paragraph(f"A create would fail: {outcome.error}", "red")
+    elif not any(one["decision"] in ("allow", "optional") for one in outcome.record["requests"]):
+        text = "A create would succeed, and give no device: the policy ignores every request."
+        yield from rendering.paragraph(text, "yellow")
     elif outcome.record["result"] == "unchanged":
         text = "A create would succeed, and change nothing: all is there already."
         yield from rendering.paragraph(text, "green")

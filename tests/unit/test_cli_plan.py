@@ -219,3 +219,36 @@ def test_podman(podman, installation, tmp_path):
     cdictl = Cdictl(installation.cdictl, podman.configuration, **env)
 
     assert cdictl.json("plan", "--image", IMAGE, "--device", ONE)["ok"]
+
+
+RULES = [{"source": "environment", "do": "refuse"}]
+
+
+@pytest.mark.parametrize(
+    ("source", "rules", "code", "words"),
+    [
+        pytest.param((), [], 0, "A create would succeed.", id="none"),
+        pytest.param(
+            (), RULES, 1, "the policy refuses device {0}, asked for by --device", id="env"
+        ),
+        pytest.param(("--source", "annotation"), RULES, 0, "would succeed.", id="annotation"),
+        pytest.param(
+            (),
+            [{"do": "ignore"}],
+            0,
+            "and give no device: the policy ignores every request",
+            id="ignored",
+        ),
+    ],
+)
+def test_policy_decides_as_for_a_create(cdictl, configuration, source, rules, code, words):
+    """The devices are asked for as docker run -e does, or as said, and the policy holds."""
+    configuration.write(policy=rules)
+    configuration.spec(("one", {"env": ["ACME=1"]}))
+    done = cdictl("plan", "--device", ONE, *source, check=False)
+    told = " ".join((done.out + done.err).split())
+
+    assert code == done.status
+    assert words.format(ONE) in told
+    assert "cdictl-plan" not in told.lower()
+    assert "CDICTL_PLAN" not in told
