@@ -1,5 +1,6 @@
 """Whatever is read, only our own errors come out: the corpus, a short fuzzing, and made inputs."""
 
+import concurrent.futures
 import importlib.util
 import json
 import os
@@ -34,6 +35,39 @@ def places(tmp_path_factory):
         yield
 
 
+def beside(call):
+    """Call for each target, so many at a time as there are processors; yield the results to be."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        yield {target: pool.submit(call, target) for target in targets.TARGETS}
+
+
+@pytest.fixture(scope="module")
+def fuzzings(tmp_path_factory):
+    """Fuzz every target for a short time."""
+    if importlib.util.find_spec("atheris") is None:
+        give_up = pytest.fail if os.environ.get("CI") else pytest.skip
+        give_up("atheris is missing")
+    work = tmp_path_factory.mktemp("fuzzings")
+    yield from beside(lambda target: runner.fuzz(target, SECONDS, work, seed=1))
+
+
+@pytest.fixture(scope="module")
+def costs():
+    """Run every target's costly inputs under limits."""
+
+    def run(target):
+        return subprocess.run(
+            [sys.executable, "-m", "tests.fuzz.bounded", target],
+            check=False,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+        )
+
+    yield from beside(run)
+
+
 @every_target
 def test_the_corpus_finds_nothing(target):
     """Every input that was ever of interest keeps what the target asserts."""
@@ -48,12 +82,9 @@ def test_the_corpus_finds_nothing(target):
 
 
 @every_target
-def test_a_short_fuzzing_finds_nothing(target, tmp_path):
+def test_a_short_fuzzing_finds_nothing(target, fuzzings):
     """Inputs that are made by what code they reach keep what the target asserts."""
-    if importlib.util.find_spec("atheris") is None:
-        give_up = pytest.fail if os.environ.get("CI") else pytest.skip
-        give_up("atheris is missing")
-    result = runner.fuzz(target, SECONDS, tmp_path, seed=1)
+    result = fuzzings[target].result()
     told = [path.with_suffix(".txt") for path in result.findings]
 
     assert [] == [path.read_text() if path.exists() else str(path) for path in told]
@@ -61,16 +92,9 @@ def test_a_short_fuzzing_finds_nothing(target, tmp_path):
 
 
 @every_target
-def test_no_input_costs_without_measure(target):
+def test_no_input_costs_without_measure(target, costs):
     """Files of 5 MB that are made to cost stay within memory and processor time."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.fuzz.bounded", target],
-        check=False,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-    )
+    done = costs[target].result()
 
     assert (0, "") == (done.returncode, done.stderr), done.stdout[-500:]
 
