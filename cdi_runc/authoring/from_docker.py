@@ -78,8 +78,10 @@ def listed(path: str) -> list[Mapping]:
     return [_object(entry, _API, f"{path}: entry {n}") for n, entry in enumerate(entries)]
 
 
-def services(path: str) -> dict[str, list[Mapping]]:
-    """Return the mappings of each service in the Compose file *path* that has any.
+def services(path: str, only: str | None = None) -> dict[str, list[Mapping]]:
+    """Return the mappings of each service in the Compose file *path*, or of *only* that one.
+
+    Services without any are left out, and so are devices that have a CDI name already.
 
     Raises:
         CdiRuncError: it is no Compose file, or a mapping in it is wrong.
@@ -95,12 +97,14 @@ def services(path: str) -> dict[str, list[Mapping]]:
     result = {}
     for name, service in told.items():
         devices = service.get("devices") if isinstance(service, dict) else None
-        if not devices:
+        if not devices or only not in (None, name):
             continue
         where = f"{path}: service {name}"
         if not isinstance(devices, list):
             raise CdiRuncError(f"{where}: devices is no list")
-        result[name] = [_in_compose(entry, where) for entry in devices]
+        mapped = [one for one in devices if not isinstance(one, str) or names.fault(one)]
+        if mapped:
+            result[name] = [_in_compose(entry, where) for entry in mapped]
     return result
 
 

@@ -67,7 +67,7 @@ def _gpus(host: Host) -> Iterator[tuple[str, str, str]]:
     """Yield the node's number, the UUID and the PCI address of each GPU, in the order of NVML."""
     nodes = [base(n).removeprefix("nvidia") for n in host.nodes("/dev", r"nvidia\d+")]
     told = []
-    for address in host.names(_GPUS):
+    for address in sorted(host.names(_GPUS)):  # hexadecimal and of one width, as NVML counts
         text = host.text(f"{_GPUS}/{address}/information")
         fields = dict(re.findall(r"^([^:\n]+):\s*(.*?)\s*$", text, re.MULTILINE))
         if fields.get("Device Minor") in nodes:

@@ -128,7 +128,11 @@ def changes(record: Entry, pid: int, today: Registry, settings: Settings) -> Ite
     """Yield what has changed of the devices in *record* since its container was made."""
     then = standing.of(record["edits"])
     specs = {one.device: one.spec for one in then.values()}
-    asked = dict.fromkeys(one["device"] for one in record["requests"] if one["decision"] == "allow")
+    asked = dict.fromkeys(
+        one["device"]
+        for one in record["requests"]
+        if one["decision"] == "allow" or (one["decision"] == "optional" and one["device"] in specs)
+    )
     devices = []
     for name in asked:
         device = today.find(name)
@@ -281,8 +285,16 @@ def _lines(
     if not found:
         yield f"{paint('No drift', 'green')}: {total}, as defined today."
         return
+    lost = [one for one in found if any(reason.what == "vanished" for reason in one.reasons)]
     yield f"To be made again: {len(found)} of {total}."
+    if lost:
+        yield from rendering.paragraph(
+            f"{len(lost)} of them would not start again, as their devices cannot be had today: see"
+            " cdictl devices, and cdictl validate FILE, before you restart them.",
+            "red",
+        )
     for one in found:
         container = known[one.record["id"]]
-        if container:  # its engine makes the bundle anew at each start, and devices come in then
+        # Its engine makes the bundle anew at each start, and devices come in then.
+        if container and one not in lost:
             yield f"  {one.record['engine']} restart {container.name}"

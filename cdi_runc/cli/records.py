@@ -16,6 +16,7 @@ import sys
 from fnmatch import fnmatchcase
 
 from cdi_runc import jsonio
+from cdi_runc.errors import CdiRuncError
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -124,6 +125,8 @@ def parts(path: str) -> list[str]:
         names = os.listdir(directory or ".")
     except FileNotFoundError:
         return []
+    except PermissionError as error:
+        raise _closed(path, error) from error
     for other in names:
         rotated = _ROTATED.fullmatch(other.removeprefix(name)) if other.startswith(name) else None
         if other == name:
@@ -134,6 +137,13 @@ def parts(path: str) -> list[str]:
             order = (1, number) if number < 10_000 else (2, -number)  # noqa: PLR2004
             found.append((*order, os.path.join(directory, other)))
     return [path for _, _, path in sorted(found)]
+
+
+def _closed(path: str, error: PermissionError) -> CdiRuncError:
+    return CdiRuncError(
+        f"cannot read the audit file {path}: {error.strerror}",
+        cure="become root, or whoever may read it",
+    )
 
 
 def newest(
@@ -247,6 +257,8 @@ def _backwards(path: str, faults: Faults) -> Iterator[tuple[int, bytes]]:
                 yield 0, tail
     except FileNotFoundError:
         pass  # rotated meanwhile: its lines are in another part
+    except PermissionError as error:
+        raise _closed(path, error) from error
     except OSError as error:
         faults.stop(f"it cannot be read: {error.strerror or error}")
 

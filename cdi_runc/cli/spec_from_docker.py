@@ -121,11 +121,11 @@ def _named_by(variable: str) -> str:
 
 
 def _services(args: Namespace) -> dict[str, list[from_docker.Mapping]]:
-    found_ = from_docker.services(args.compose)
+    found_ = from_docker.services(args.compose, args.service)
     if not args.service:
         return found_
     if args.service not in found_:
-        known = ", ".join(found_) or "none"
+        known = ", ".join(from_docker.services(args.compose)) or "none"
         raise CdiRuncError(
             f"{args.compose}: no service {args.service!r} has devices; those that have: {known}"
         )

@@ -96,14 +96,14 @@ def rotated(
     """Look for an audit file that only grows."""
     path = settings.audit_file
     size = os.stat(path).st_size if os.path.isfile(path) else 0
-    rules = f"{path} {{ weekly rotate 8 compress missingok notifempty }}"
+    rules = f"{path} {{\\n weekly\\n rotate 8\\n compress\\n missingok\\n notifempty\\n}}\\n"
     grown = f", and has grown to {size >> 20} MiB" if size >= large else ""
     if not any(_rotates(one, path) for one in patterns):
         yield Finding(
             "warning" if grown else "note",
             f"nothing rotates {path}{grown}",
             "It grows by about 2 KiB with each container that gets a device.",
-            f"echo '{rules}' >>{OWN}",
+            f"printf '{rules}' >>{OWN}",
         )
     elif not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
         yield Finding(

@@ -10,7 +10,8 @@ from cdi_runc import files, paths, requests
 from cdi_runc.digest import sha256
 from cdi_runc.doctor import Finding, counted, named, rootfs
 from cdi_runc.edits import hooks
-from cdi_runc.errors import BadRequest
+from cdi_runc.errors import BadRequest, BadSpec
+from cdi_runc.specs import check
 from cdi_runc.specs.compile import SIZE_LIMIT
 
 TYPE_CHECKING = False
@@ -199,14 +200,26 @@ def changed_specs(container: Container) -> Iterator[Finding]:
     """Look for spec files that are not what they were when the container was made."""
     for spec in (container.record or {}).get("specs", ()):
         path = spec["path"]
+        now = unusable = ""
         try:
-            now = sha256(files.read(path, SIZE_LIMIT)[0])
+            data = files.read(path, SIZE_LIMIT)[0]
+            now = sha256(data)
+            check.load(data)
         except (OSError, ValueError):
-            now = ""
-        if now != spec["sha256"]:
+            pass
+        except BadSpec as error:
+            unusable = error.message
+        if not now or (unusable and now != spec["sha256"]):
+            yield Finding(
+                "error",
+                f"{path} {f'cannot be used now: {unusable}' if now else 'has gone'}",
+                "The container runs with what the file said before, and may not start again.",
+                f"cdictl validate {path}  # and restart the container only when it is right",
+            )
+        elif now != spec["sha256"]:
             yield Finding(
                 "warning",
-                f"{path} has {'changed' if now else 'gone'} since the container was made",
+                f"{path} has changed since the container was made",
                 "It has what the file said then (" + spec["mtime"] + "), which may not fit the"
                 " driver any more.",
                 container.again,

@@ -532,6 +532,23 @@ def test_spec_changed_since(stage):
     stage.first("warning", "acme.json has changed since the container was made")
 
 
+@pytest.mark.parametrize(
+    ("text", "words"), [(None, "acme.json has gone"), ("{", "acme.json cannot be used now: ")]
+)
+def test_spec_that_cannot_be_used_any_more(stage, text, words):
+    """With a spec file that is gone or broken, a restart is not the cure: it would end it."""
+    stage.device(env=["ACME=1"])
+    stage.create()
+    path = stage.configuration.spec_dir / "acme.json"
+    if text is None:
+        path.unlink()
+    else:
+        path.write_text(text)
+    found = stage.first("error", words)
+
+    assert found["cure"].startswith(f"cdictl validate {path}")
+
+
 def test_wrong_numbers(stage, tmp_path):
     """Numbers in the spec file that are not those of the host."""
     path = tmp_path / "acme0"

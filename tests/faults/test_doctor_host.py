@@ -455,6 +455,19 @@ def test_an_audit_file_that_only_grows_is_found(sound, tmp_path, rules, size, se
     assert words in finding.what
 
 
+def test_the_cure_is_what_logrotate_reads(sound, tmp_path, monkeypatch):
+    """The rules that the cure writes are taken by logrotate, for that file."""
+    rules = tmp_path / "rules"
+    monkeypatch.setattr(auditing, "OWN", str(rules))
+    sound.configuration.audit_file.write_bytes(b"x")
+    (finding,) = auditing.rotated(sound.settings(), [], program="sh")
+    subprocess.run(["sh", "-c", finding.cure], check=True)
+    done = run(need("logrotate"), "--debug", rules)
+
+    assert "error" not in done.err
+    assert f"considering log {sound.configuration.audit_file}" in done.err
+
+
 def test_an_audit_file_with_rules_is_fine(sound, tmp_path):
     """A pattern that covers the audit file is enough."""
     logrotate = tmp_path / "logrotate"

@@ -8,6 +8,8 @@ import re
 import time
 
 import pytest
+from support.configurations import let_others_enter
+from support.programs import environment, need, run
 
 from cdi_runc.bundle import Bundle
 from cdi_runc.cli import rendering, replay
@@ -328,6 +330,21 @@ def test_unreadable_file(cdictl, configuration, history):
 
     assert len(done.out.splitlines()) == 5
     assert "audit.jsonl.1: it cannot be read" in done.err
+
+
+def test_a_file_that_may_not_be_read_is_no_empty_one(cdictl, configuration, history, tmp_path):
+    """Who may not read the audit file is told so, by list and by drift, with exit code 1."""
+    let_others_enter(tmp_path, cdictl.program.parent)
+    for words in (("audit", "list"), ("drift",)):
+        done = run(
+            *(need("setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups"),
+            *(cdictl.program, *words),
+            env=environment(**configuration.env),
+            check=False,
+        )
+        assert 1 == done.status, done
+        assert f"cannot read the audit file {configuration.audit_file}" in done.err
+        assert "become root" in done.err
 
 
 def test_escapes_do_not_reach_a_terminal(runtime, cdictl, configuration, make_bundle):

@@ -196,6 +196,7 @@ def test_device_vanished(cdictl, configuration, running):
     for one in found:
         assert one["reasons"][0]["what"] == "vanished"
         assert "acme.json" in one["reasons"][0]["text"]
+    assert "would not start again" in cdictl("drift", check=False).out
 
 
 def test_kept_values_are_no_drift(runtime, cdictl, configuration, make_bundle, define):

@@ -168,11 +168,16 @@ services:
         permissions: r
       - source: /dev/video0
   web: {image: nginx}
+  gpu:
+    devices: [nvidia.com/gpu=0]
 """
 
 
 def test_compose_file(call, tmp_path):
-    """Each service with devices is a device, in short and long words; or only one, by name."""
+    """Each service with devices is a device, in short and long words; or only one, by name.
+
+    What is a CDI device already is none of Docker's.
+    """
     file = tmp_path / "compose.yaml"
     file.write_text(COMPOSE)
     spec = spec_of(call("--compose", file))

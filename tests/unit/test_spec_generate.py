@@ -346,10 +346,11 @@ def nvidia(tree):
         uuid = f"GPU-0000000{number}-aaaa-bbbb-cccc-000000000000"
         # The driver may number the nodes otherwise than the bus does.
         text = f"Model: \t\t H100\nGPU UUID: \t {uuid}\nDevice Minor: \t {1 - number}\n"
-        tree.file(f"/proc/driver/nvidia/gpus/0000:0{number + 2}:00.0/information", text)
+        bus = ("07", "0f")[number]  # 0f comes after 07, though a number sorts it before
+        tree.file(f"/proc/driver/nvidia/gpus/0000:{bus}:00.0/information", text)
         tree.node(f"/dev/nvidia{number}", (195, number), 0o666)
         tree.node(f"/dev/dri/renderD{128 + number}", (226, 128 + number), 0o666)
-        link = f"/dev/dri/by-path/pci-0000:0{number + 2}:00.0-render"
+        link = f"/dev/dri/by-path/pci-0000:{bus}:00.0-render"
         tree.link(link, f"../renderD{128 + number}")
     for name in ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset"):
         tree.node(f"/dev/{name}", (195, 255), 0o666)
@@ -385,7 +386,7 @@ def test_nvidia_gpus(nvidia):
 
     assert ("nvidia.com/gpu", "0.5.0") == (spec["kind"], spec["cdiVersion"])
     assert {"0", "0:gi2:ci0", "1", "all", *uuids} == set(found)
-    link = "/dev/dri/by-path/pci-0000:02:00.0-render"
+    link = "/dev/dri/by-path/pci-0000:07:00.0-render"
     assert {"/dev/nvidia1": "/dev/nvidia1", "/dev/dri/renderD128": link, link: link} == nodes(
         found["0"]
     )
