@@ -285,6 +285,23 @@ cdictl() {
     fi
 }
 
+# untell: engines that are told in a file would not start a container any more.
+untell() {
+    own=${XDG_CONFIG_HOME:-${HOME:-/root}/.config}/containers
+    for engine in podman:/etc/containers podman:"$own" containerd:/etc/containerd crio:/etc/crio; do
+        place=${engine#*:} engine=${engine%%:*}
+        case $engine in
+            podman) place=$place/containers.conf.d/50-cdi-runc.conf ;;
+            containerd) place=$place/config.toml ;;
+            crio) place=$place/crio.conf.d/50-cdi-runc.conf ;;
+        esac
+        if grep -qsF -- "\"$bin/cdi-runc\"" "$place"; then
+            cdictl configure "$engine" --remove --config-file "$place" \
+                --runtime-path "$bin/cdi-runc" || warn "$place still names $bin/cdi-runc"
+        fi
+    done
+}
+
 remove() {
     if [ ! -e "$home" ] && [ ! -e "$bin/cdi-runc" ]; then
         say "cdi-runc is not installed in $home"
@@ -301,6 +318,7 @@ remove() {
             is_needed=1
         fi
     fi
+    untell
     if ! is_ours "$bin/cdi-runc"; then
         warn "$bin/cdi-runc is not from here, so it stays"
     elif [ -n "$is_needed" ]; then # to stop containers that run now
@@ -327,7 +345,6 @@ remove() {
     fi
     rm -rf -- "$home"
     say "cdi-runc is uninstalled. What was kept, where it exists: /etc/cdi-runc and /var/log/cdi-runc."
-    say "If another engine was told to use $bin/cdi-runc, tell it otherwise."
 }
 
 lock() {

@@ -133,10 +133,14 @@ def _split(value: str, source: str, key: str) -> list[str]:
 
 
 def _misunderstood(request: Request, why: str) -> errors.BadRequest:
+    if request.source == "mount":
+        return errors.BadRequest(
+            f"the mount of /dev/null at {request.key!r} names no CDI device: {why}",
+            cure="below the prefix a device is written as vendor.com/class/name",
+        )
     place = {
         "annotation": f"annotation {request.key}={request.value!r}",
         "environment": f"environment variable {request.key}={request.value!r}",
-        "mount": f"mount at {request.key!r}",
     }.get(request.source, request.key)
     name = request.device
     if name != name.strip() and names.fault(name.strip()) is None:

@@ -10,7 +10,7 @@ from support.bundles import Bundle, Runtime, config, make_rootfs
 from support.configurations import Configuration, forget, let_others_enter
 from support.devices import Node, free_loop_numbers, in_cgroup_v2
 from support.engines import Ctr, Dockerd, Podman
-from support.installations import Installation, install
+from support.installations import Installation, install, shared
 from support.users import RootlessPodman, User
 
 
@@ -22,9 +22,7 @@ def pytest_addoption(parser):
 @pytest.fixture(scope="session")
 def installation(tmp_path_factory):
     """Install cdi-runc once for all workers, under a prefix of its own."""
-    top = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        top = top.parent
+    top = shared(tmp_path_factory)
     prefix = top / "prefix"
     with (top / "installing").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -107,7 +107,8 @@ def _wanted(args: Namespace, engine: Engine, file: ConfigFile) -> str | None:
         if file.text is not None and not file.text.startswith(toml_files.MARK):
             raise BadConfigFile("it was not made by cdictl configure")
         if args.remove:
-            return None
+            is_other = args.runtime_path and f'"{args.runtime_path}"' not in (file.text or "")
+            return file.text if is_other else None
         path = configuring.program(args.runtime_path)
         make = toml_files.podman if args.engine == "podman" else toml_files.crio
         return make(name, path, default=args.set_default)

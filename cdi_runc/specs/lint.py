@@ -103,7 +103,13 @@ def _mount(mount: dict[str, Any], place: str) -> Warnings:
 def _hook(hook: dict[str, Any], place: str) -> Warnings:
     env = hook.get("env", [])
     if not env:
-        yield place, "without env, runc 1.1 gives a hook the container's, LD_PRELOAD included"
+        yield (
+            place,
+            (
+                "without env, runc 1.1 gives a hook the container's, LD_PRELOAD included"
+                " (cdi-runc gives it PATH alone)"
+            ),
+        )
     for index, entry in enumerate(env):
         if entry.startswith("LD_"):
             name = entry.partition("=")[0]

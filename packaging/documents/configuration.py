@@ -62,6 +62,7 @@ def _keys(schema, above):
 
 
 def _entry(name, value):
+    value = _resolved(value)
     values = " | ".join(dict.fromkeys(_values(value)))
     yield from (".TP", f"{bold(name)}: {text(values)}")
     told = value.get("description", "")
@@ -71,8 +72,15 @@ def _entry(name, value):
     yield from _keys(value, f"{name}.")
 
 
+def _resolved(schema):
+    """Return *schema* with what it refers to."""
+    name = schema.get("$ref", "").rpartition("/")[2]
+    return {**load.schema()["$defs"][name], **schema} if name else schema
+
+
 def _values(schema):
     """Yield what a value may be, in words."""
+    schema = _resolved(schema)
     if "enum" in schema:
         yield from (_shown(one) for one in schema["enum"])
         return

@@ -221,10 +221,15 @@ def test_wrong_usage_is_status_two(words):
     assert install_sh(*words, check=False).status == 2
 
 
-def test_uninstalling_removes_code_and_commands(prefix):
-    """Nothing of ours stays, it says what was kept, and a second time is no failure."""
+def test_uninstalling_removes_code_and_commands(prefix, tmp_path):
+    """Nothing of ours stays, nor in an engine; it says what was kept; twice is no failure."""
     install_sh("--prefix", prefix, "--no-docker")
-    first = install_sh("--prefix", prefix, "--no-docker", "--uninstall")
+    env = environment(XDG_CONFIG_HOME=str(tmp_path / "home"))
+    drop_in = tmp_path / "home/containers/containers.conf.d/50-cdi-runc.conf"
+    run(prefix / "bin/cdictl", "configure", "podman", "--config-file", drop_in)
+    assert drop_in.exists()
+    first = install_sh("--prefix", prefix, "--no-docker", "--uninstall", env=env)
+    assert not drop_in.exists()
     second = install_sh("--prefix", prefix, "--no-docker", "--uninstall")
 
     assert listing(prefix) == ["bin", "lib", "share"]

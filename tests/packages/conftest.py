@@ -1,10 +1,11 @@
 """Fixtures of the packages' tests: builds, and a clean root to install them in."""
 
+import fcntl
 import re
 import shutil
 
 import pytest
-from support.installations import ROOT
+from support.installations import ROOT, shared
 from support.programs import environment, need, run
 from support.roots import Root
 
@@ -47,10 +48,22 @@ def debs(build_deb):
 
 @pytest.fixture(scope="session")
 def root(debs, tmp_path_factory):
-    """Return a clean root with runc and what the package depends on, but without the package."""
+    """Return a clean root with runc and what the package depends on, but without the package.
+
+    It is made once for all workers, and each has a copy.
+    """
+    top = shared(tmp_path_factory)
+    base = top / "clean-root"
+    with (top / "making-a-root").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not base.exists():
+            made = Root(top / "clean-root.new")
+            made.make()
+            control = run("dpkg-deb", "-f", debs[0], "Depends").out
+            made.apt("satisfy", control.strip(), "runc")
+            made.path.rename(base)
     root = Root(tmp_path_factory.mktemp("clean") / "root")
-    control = run("dpkg-deb", "-f", debs[0], "Depends").out
-    root.apt("satisfy", control.strip(), "runc")
+    run("cp", "-a", base, root.path)
     for number, deb in enumerate(debs, 1):
         shutil.copy(deb, root.path / f"var/cache/{number}.deb")
     yield root

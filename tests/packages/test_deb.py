@@ -174,10 +174,14 @@ def test_removal_is_refused_while_docker_needs_it(machine, is_default):
 
 @pytest.mark.parametrize("name", ["cdi", "devices"])
 def test_a_purge_leaves_nothing(clean, name):
-    """Removing gives Docker its daemon.json back, byte for byte; purging takes every file."""
+    """Removing tells every engine, Docker's daemon.json byte for byte; purging takes every file."""
+    for folder in ("containers/containers.conf.d", "containerd"):
+        (clean.path / "etc" / folder).mkdir(parents=True, exist_ok=True)
     before = clean.root.files()
     clean("dpkg", "-i", "/var/cache/1.deb")
     clean("cdictl", "configure", "docker", "--runtime-name", name)
+    for engine in ("podman", "containerd"):
+        clean("cdictl", "configure", engine)
     (clean.path / "etc/cdi-runc/config.yaml").write_text("exec: pass\n")
     registered = json.loads(clean.daemon_json.read_text())["runtimes"]
     clean.run()

@@ -1,5 +1,6 @@
 """An installation of cdi-runc under a prefix of its own."""
 
+import os
 import re
 from pathlib import Path
 
@@ -25,6 +26,12 @@ class Installation:
         assert count == 1
         path.write_text(changed)
         path.chmod(0o755)
+
+
+def shared(tmp_path_factory):
+    """Return the directory that all workers of a test run share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 def install(prefix):

@@ -19,10 +19,14 @@ VOLATILE = ("dev", "proc", "sys", "tmp", "var/cache", "var/lib/apt", "var/lib/dp
 
 
 class Root:
-    """A root file system at *path*, with the packages that every system has."""
+    """A root file system at *path*."""
 
     def __init__(self, path):
         self.path = path
+
+    def make(self):
+        """Make it, with the packages that every system has."""
+        path = self.path
         suite = platform.freedesktop_os_release()["VERSION_CODENAME"]
         env = environment(**_proxy())
         words = ("--variant=minbase", suite, path, _mirror(suite))
