@@ -6,6 +6,7 @@ from itertools import islice
 
 from cdi_runc import files, jsonio, settings, trust
 from cdi_runc.bundle import describe
+from cdi_runc.config import words
 from cdi_runc.errors import BadConfiguration, BadSpec
 from cdi_runc.specs import document
 from cdi_runc.specs.check import MOST, cut
@@ -34,15 +35,38 @@ def read(path: str) -> settings.Settings:
             understands.
 
     """
+    return parse(path, _data(path))
+
+
+def _data(path: str) -> bytes:
     if why := trust.refusal(path):
         raise BadConfiguration(f"the configuration {path} is ignored: {why}")
     try:
-        data, _ = files.read(path, SIZE_LIMIT)
+        return files.read(path, SIZE_LIMIT)[0]
     except (OSError, ValueError) as error:
         raise BadConfiguration(
             f"cannot read the configuration {path}: {describe(error)}"
         ) from error
-    return parse(path, data)
+
+
+def _value(path: str, data: bytes) -> Any:
+    try:
+        return document.read(data)
+    except BadSpec as error:
+        place = f"line {error.line}: " if error.line else ""
+        raise BadConfiguration(f"configuration {path}: {place}{error.message}") from error
+
+
+def examine(path: str) -> list[str]:
+    """Return every fault in the file at *path*, each with its line.
+
+    Raises:
+        BadConfiguration: it cannot be read, others could change it, or it is no YAML.
+
+    """
+    data = _data(path)
+    value = _value(path, data)
+    return findings(value, data) if value is not None else []
 
 
 def parse(path: str, data: bytes) -> settings.Settings:
@@ -52,11 +76,7 @@ def parse(path: str, data: bytes) -> settings.Settings:
         BadConfiguration: as :func:`read`.
 
     """
-    try:
-        value = document.read(data)
-    except BadSpec as error:
-        place = f"line {error.line}: " if error.line else ""
-        raise BadConfiguration(f"configuration {path}: {place}{error.message}") from error
+    value = _value(path, data)
     if value is None:
         return settings.defaults()
     faults = findings(value, data)
@@ -70,18 +90,13 @@ def findings(value: object, data: bytes) -> list[str]:
     """Return what the schema says against *value*, each with its line."""
     import jsonschema
 
-    validator = jsonschema.Draft202012Validator(schema())
-    told = []
-    for error in islice(validator.iter_errors(value), MOST):
-        pointer = "".join(f"/{part}" for part in error.absolute_path)
-        if error.validator == "additionalProperties" and isinstance(error.instance, dict):
-            known = error.schema.get("properties", {})
-            told += [
-                (f"{pointer}/{key}", f"unknown key {key!r}; known: {', '.join(known)}")
-                for key in islice((key for key in error.instance if key not in known), MOST)
-            ]
-        else:
-            told.append((pointer, error.message))
+    wanted = schema()
+    validator = jsonschema.Draft202012Validator(wanted)
+    told = [
+        one
+        for error in islice(validator.iter_errors(value), MOST)
+        for one in words.told(error, wanted, MOST)
+    ]
     locate = document.locator(data)
     placed = [(locate(pointer) or (0, 0), cut(text)) for pointer, text in told]
     return [f"line {line}: {text}" for (line, _), text in sorted(placed)]

@@ -12,6 +12,7 @@ from support.installations import ROOT
 from support.programs import run
 
 from cdi_runc import paths, requests, settings
+from cdi_runc.cli import main
 from cdi_runc.config import compile as config_compile
 from cdi_runc.config import load, salvage
 from cdi_runc.errors import BadConfiguration
@@ -40,21 +41,51 @@ def test_reference_is_the_schemas():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        pytest.param("runtimes: runc", "line 1: unknown key 'runtimes'; known: runtime,", id="key"),
-        pytest.param("\naudit:\n  fil: /x", "line 3: unknown key 'fil'", id="nested-key"),
-        pytest.param("spec_dirs: [cdi]", "line 1: 'cdi' does not match", id="relative"),
-        pytest.param("audit: {required: 1}", "line 1: 1 is not of type 'boolean'", id="type"),
-        pytest.param("conflicts: {hooks: cdi}", "line 1", id="kind-without-conflicts"),
+        pytest.param(
+            "runtimes: runc",
+            "line 1: unknown key 'runtimes' (did you mean runtime?); known: runtime,",
+            id="key",
+        ),
+        pytest.param("\naudit:\n  fil: /x", "line 3: audit: unknown key 'fil'", id="nested-key"),
+        pytest.param(
+            "spec_dirs: [cdi]",
+            "line 1: spec_dirs[1]: 'cdi' is not written as it must be: Directories",
+            id="relative",
+        ),
+        pytest.param(
+            "audit: {required: 1}", "line 1: audit.required: 1 is not true or false", id="type"
+        ),
+        pytest.param("conflicts: {hooks: cdi}", "conflicts: unknown key 'hooks'", id="no-conflict"),
         pytest.param("runtime: a\nruntime: b", "line 2: key 'runtime' is given twice", id="twice"),
         pytest.param("runtime: [", "line 1: not YAML", id="yaml"),
-        pytest.param("[]", "line 1: [] is not of type 'object'", id="list"),
-        pytest.param("requests: {annotations: [cdi]}", "does not match", id="prefix-without-slash"),
-        pytest.param("requests: {environment: {A=B: {}}}", "'A=B' does not match", id="variable"),
-        pytest.param("policy: [{source: image, do: ignore}]", "line 1", id="source"),
-        pytest.param("policy: [{source: mount}]", "'do' is a required property", id="no-decision"),
-        pytest.param("policy: [{devices: 'a b', do: ignore}]", "line 1", id="pattern"),
-        pytest.param("requests: {default: [gpu]}", "'gpu' does not match", id="default"),
-        pytest.param("wait: forever", "'forever' is not of type 'integer'", id="wait"),
+        pytest.param("[]", "line 1: [] is not a map of keys", id="list"),
+        pytest.param(
+            "requests: {annotations: [cdi]}", "each with its final slash", id="prefix-without-slash"
+        ),
+        pytest.param(
+            "requests: {environment: {A=B: {}}}",
+            "'A=B' is not written as it must be",
+            id="variable",
+        ),
+        pytest.param(
+            "policy: [{source: env, do: ignore}]",
+            "policy[1].source: 'env' is not annotation, environment, mount or default",
+            id="source",
+        ),
+        pytest.param("policy: [{source: mount}]", "policy[1]: 'do' is missing", id="no-decision"),
+        pytest.param(
+            "policy: [{devices: 'a b', do: ignore}]", "Patterns of qualified", id="pattern"
+        ),
+        pytest.param(
+            "policy: {do: refuse}", "policy: {'do': 'refuse'} is not a list", id="no-list"
+        ),
+        pytest.param("polcy: []", "unknown key 'polcy' (did you mean policy?)", id="near"),
+        pytest.param("audit: yes", "audit: True is not a map of keys", id="no-map"),
+        pytest.param("conflicts: cdj", "'cdj' is not cdi, container or refuse", id="word"),
+        pytest.param(
+            "requests: {default: [gpu]}", "requests.default[1]: 'gpu' is not written", id="default"
+        ),
+        pytest.param("wait: forever", "wait: 'forever' is not a whole number", id="wait"),
     ],
 )
 def test_fault_is_named_with_its_line(tmp_path, text, words):
@@ -66,6 +97,21 @@ def test_fault_is_named_with_its_line(tmp_path, text, words):
 
     assert f"configuration {path}: " in str(caught.value)
     assert words in str(caught.value)
+
+
+def test_check_names_every_fault(tmp_path, capsys):
+    """``cdictl config check`` tells each fault with its line, and the rules that never count."""
+    path = tmp_path / "config.yaml"
+    path.write_text("wait: 1h\npolcy: []\naudit: {env: raw}\n")
+    status = main.main(["config", "check", str(path)])
+    err = capsys.readouterr().err
+    path.write_text("policy: [{do: refuse}, {source: mount, do: allow}]")
+
+    assert 1 == status
+    assert ["line 1", "line 2", "line 3"] == re.findall(r"config\.yaml: (line \d)", err)
+    assert "config check" not in err
+    assert 0 == main.main(["config", "check", str(path)])
+    assert "rule 1 of the policy decides everything" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "{}", "requests:\n", "audit:\nlog:\n"])
