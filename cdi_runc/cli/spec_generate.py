@@ -29,8 +29,9 @@ while a container has it.
 
 A spec file holds one kind.  Names are made of udev's links and of places on the bus, which stay
 over a reboot; each kind has a device "all".  Where not everybody may use a node, its group comes
-along.  Nodes that have no link (USB as a whole, most of sound) can have other numbers after a
-reboot: then generate again, as packaging/systemd and packaging/udev do.
+along.  Nodes that have no link (USB as a whole, most of sound, InfiniBand, NVIDIA) and the
+interfaces of net can be others after a reboot: then generate again, as the examples of a
+systemd unit and of udev rules do (packaging/systemd and packaging/udev).
 
 With --output-dir each kind has a file of its own.  Of the files there only those that were made by
 this command are replaced, and removed when their kind has no device any more.

@@ -25,7 +25,7 @@ def build_deb(tmp_path_factory):
         work = tmp_path_factory.mktemp("deb")
         tree = work / "tree"
         tree.mkdir()
-        for name in ("cdi_runc", "packaging"):
+        for name in ("cdi_runc", "docs", "packaging"):
             skipped = shutil.ignore_patterns("__pycache__")
             shutil.copytree(ROOT / name, tree / name, ignore=skipped)
         for path in (*ROOT.glob("*.md"), *(ROOT / n for n in ("LICENSE", "pyproject.toml"))):

@@ -87,6 +87,12 @@ def test_a_container_gets_its_device_and_is_on_record(clean):
     )
     findings = json.loads(clean("cdictl", "doctor", "--json", check=False).out)["findings"]
 
+    doc = clean.path / "usr/share/doc/cdi-runc"
+    unit = (doc / "examples/systemd/cdi-runc-generate.service").read_text()
+
+    assert "ExecStart=/usr/bin/cdictl spec generate" in unit
+    assert (doc / "docs/policy.md").exists()
+    assert (doc / "README.md").exists()
     assert "cdictl configure docker" in told
     assert clean.daemon_json.read_text() == DAEMON_JSON
     assert ran.out == "from the spec\n3\nacme.yaml\n"

@@ -38,6 +38,9 @@ def test_it_has_all_files(rpm):
     assert code <= set(files)
     assert {"/usr/bin/cdi-runc", "/usr/bin/cdictl", "/etc/logrotate.d/cdi-runc"} <= set(files)
     assert "/usr/lib/tmpfiles.d/cdi-runc.conf" in files
+    examples = "/usr/share/doc/cdi-runc/examples"
+    assert f"{examples}/systemd/cdi-runc-generate.service" in files
+    assert "/usr/share/doc/cdi-runc/docs/policy.md" in files
     assert len([name for name in files if re.search(r"/man/man\d/|completions|_cdictl", name)]) == 6
     assert not [name for name in files if name.endswith(".pyc")]
     assert query(rpm, "--configfiles") == ["/etc/logrotate.d/cdi-runc"]
