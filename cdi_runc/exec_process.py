@@ -95,7 +95,8 @@ def remember(done: Iterable[Done], call: Invocation) -> None:
 
 
 def _make_and_write(path: str, data: bytes) -> None:
-    for last in (False, False, True):  # another call may be about to remove an empty directory
+    # Other calls may be about to remove empty directories, at each of its levels.
+    for last in (*(False,) * 20, True):
         try:
             files.make_private(path.rpartition("/")[0])
             _write(path, data)

@@ -52,6 +52,7 @@ COLOURS = {
     "changed": "yellow",
     "new": "green",
     "vanished": "red",
+    "unavailable": "red",
     "missing": "red",
     "replaced": "yellow",
     "renumbered": "yellow",
@@ -65,7 +66,8 @@ class Reason(Record):
     spec: str
     """The spec file on record."""
     what: str
-    """``changed``, ``new``, ``vanished``, ``missing``, ``replaced`` or ``renumbered``."""
+    """``changed``, ``new``, ``vanished``, ``unavailable`` (the whole device), ``missing``,
+    ``replaced`` or ``renumbered``."""
     text: str
 
 
@@ -138,7 +140,7 @@ def changes(record: Entry, pid: int, today: Registry, settings: Settings) -> Ite
         device = today.find(name)
         if device is None:
             why = explain.unresolved([name], today, settings).message
-            yield Reason(name, specs.get(name, ""), "vanished", why)
+            yield Reason(name, specs.get(name, ""), "unavailable", why)
         else:
             devices.append(device)
     try:
@@ -285,7 +287,7 @@ def _lines(
     if not found:
         yield f"{paint('No drift', 'green')}: {total}, as defined today."
         return
-    lost = [one for one in found if any(reason.what == "vanished" for reason in one.reasons)]
+    lost = [one for one in found if any(reason.what == "unavailable" for reason in one.reasons)]
     yield f"To be made again: {len(found)} of {total}."
     if lost:
         yield from rendering.paragraph(

@@ -70,6 +70,8 @@ def added(text: str | None, name: str, path: str, *, default: bool) -> str:
         runtimes[name] = entry
     if default:
         cri["default_runtime_name"] = name
+    if text and _read(text).unwrap() == document.unwrap():
+        return text  # the library may write the same in another way
     return tomlkit.dumps(document)
 
 

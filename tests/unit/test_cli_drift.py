@@ -194,7 +194,7 @@ def test_device_vanished(cdictl, configuration, running):
 
     assert {one["container"] for one in found} == {*running}
     for one in found:
-        assert one["reasons"][0]["what"] == "vanished"
+        assert one["reasons"][0]["what"] == "unavailable"
         assert "acme.json" in one["reasons"][0]["text"]
     assert "would not start again" in cdictl("drift", check=False).out
 

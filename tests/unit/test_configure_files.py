@@ -18,7 +18,19 @@ version = 2
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
       SystemdCgroup = true
 """
+STOCK = """\
+version = 2
+
+[plugins]
+  [plugins."io.containerd.grpc.v1.cri"]
+    [plugins."io.containerd.grpc.v1.cri".cni]
+      bin_dir = "/usr/lib/cni"
+  [plugins."io.containerd.internal.v1.opt"]
+    path = "/var/lib/containerd/opt"
+"""
+"""As Debian 12 has it."""
 TEXTS = [
+    pytest.param(STOCK, id="debian"),
     pytest.param("version = 2\n", id="version"),
     pytest.param(KUBERNETES, id="kubernetes"),
     pytest.param(KUBERNETES.replace("\n", "\r\n"), id="crlf"),
