@@ -177,9 +177,11 @@ def docker_v2(dockerd_v2):
 
 
 @pytest.fixture
-def ctr(docker, busybox_rootfs):
-    """Return a client of containerd."""
-    return Ctr(docker, busybox_rootfs)
+def ctr(docker, busybox_rootfs, tmp_path):
+    """Return a client of containerd, with a root file system of its own."""
+    rootfs = tmp_path / "ctr-rootfs"
+    shutil.copytree(busybox_rootfs, rootfs, symlinks=True, copy_function=os.link)
+    return Ctr(docker, rootfs)
 
 
 @pytest.fixture(scope="session")

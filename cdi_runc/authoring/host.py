@@ -17,7 +17,8 @@ _USB_INTERFACE = re.compile(r"\d+-[\d.]+:\d+\.\d+")
 
 def natural(text: str) -> list[Any]:
     """Return a key that sorts ``video10`` after ``video9``."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(text)]
+    parts = [(int(part), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(text)]
+    return [*parts, (-1, text)]  # 0 and 00 are the same number, and no tie
 
 
 class Host:

@@ -86,6 +86,13 @@ def emit(args: Namespace, spec: Spec, head: str, form_: str = "") -> None:
     """
     data = write.rendered(spec, form_ or form(args), head)
     if args.output:
+        spec_dirs = settings.current().spec_dirs
+        directory = os.path.dirname(os.path.abspath(args.output))
+        if directory not in spec_dirs and not os.path.isdir(directory):
+            raise CdiRuncError(
+                f"there is no directory {directory}",
+                cure=f"make it first; spec files count in {' and '.join(spec_dirs)}",
+            )
         print(f"{args.output}: {put(args.output, spec, data)}")
     else:
         sys.stdout.flush()

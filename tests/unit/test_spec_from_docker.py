@@ -307,3 +307,13 @@ def test_wrong_usage(call, words):
         call(*words)
 
     assert 2 == ended.value.code
+
+
+def test_a_directory_that_is_not_there_is_not_made(call, tmp_path):
+    """A misspelt directory is told, as no spec file counts there."""
+    path = tmp_path / "etc/cid/cam.yaml"
+    status, _, err = call("--device", "/dev/video0", "--output", path)
+
+    assert status == 1
+    assert f"there is no directory {path.parent}; make it first" in err
+    assert not path.parent.parent.exists()
