@@ -14,12 +14,6 @@ from support.installations import ROOT
 from support.programs import environment, need
 
 DEVICE = "acme.com/widget=one"
-EDITS = {
-    "env": ["ACME=1"],
-    "deviceNodes": [{"path": "/dev/acme0", "hostPath": "/dev/null"}],
-    "mounts": [{"hostPath": "/etc", "containerPath": "/opt/acme", "options": ["ro", "rbind"]}],
-    "hooks": [{"hookName": "createContainer", "path": "/bin/true"}],
-}
 SHIM = """\
 import sys
 sys.path[:0] = {library!r}
@@ -44,14 +38,25 @@ else:
 """
 ALLOWED = {
     *("_bisect", "_json", "_sha256", "_sha2", "_signal", "__future__"),  # of the interpreter
-    *("_imp", "gc"),  # built in, and used by the frozen program
+    *("_imp", "gc", "marshal"),  # built in, and used by the frozen program
     "cdi_runc",
     *(f"cdi_runc.{name}" for name in ("audit", "bundle", "create", "digest", "errors", "files")),
     *(f"cdi_runc.{name}" for name in ("exec_process", "invocation", "jsonio", "names", "paths")),
     *(f"cdi_runc.{name}" for name in ("plan", "record", "registry", "requests", "runtime")),
     *(f"cdi_runc.{name}" for name in ("settings", "shim", "trust", "edits", "edits.env")),
     *(f"cdi_runc.{name}" for name in ("edits.device_nodes", "edits.hooks", "edits.mounts")),
+    *("cdi_runc.conflicts", "cdi_runc.rootfs"),  # the frozen program has them, packed
 }
+
+
+def edits(library):
+    """Return what a GPU brings: a variable that the image sets too, a shared object, and so on."""
+    return {
+        "env": ["ACME=1"],
+        "deviceNodes": [{"path": "/dev/acme0", "hostPath": "/dev/null"}],
+        "mounts": [{"hostPath": library, "containerPath": "/opt/acme", "options": ["rbind"]}],
+        "hooks": [{"hookName": "createContainer", "path": "/bin/true"}],
+    }
 
 
 @pytest.fixture(params=["shim", "hot.pyc"])
@@ -71,13 +76,15 @@ def create(request, tmp_path):
         subprocess.run([sys.executable, ROOT / "packaging/freeze", library, program], check=True)
     configuration = Configuration(tmp_path / "configured")
     configuration.write(runtime="/bin/true")
-    configuration.spec(("one", EDITS))
+    shared_object = tmp_path / "libacme.so.1"
+    shared_object.touch()
+    configuration.spec(("one", edits(str(shared_object))))
     bundle = tmp_path / "bundle"
     bundle.mkdir()
 
     def make(*words):
         (bundle / "config.json").write_text(
-            json.dumps({"process": {"env": [f"CDI_DEVICES={DEVICE}"]}})
+            json.dumps({"process": {"env": [f"CDI_DEVICES={DEVICE}", "ACME=0"]}})
         )
         return subprocess.run(
             [
