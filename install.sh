@@ -116,12 +116,19 @@ apt_get() {
     esac
 }
 
-# usable PYTHON: sets python to that interpreter, if it is new enough and can make environments.
+# usable PYTHON: sets python to that interpreter, if it is new enough and can make environments, and
+# pip to the wheel of pip that it brings.
 usable() {
     [ -x "$1" ] || return 1
-    python=$("$1" -I -c 'if True:
-        import sys, venv, ensurepip
-        print(sys._base_executable if sys.version_info >= (3, 10) else "")' 2>/dev/null) || return 1
+    usable_told=$("$1" -I -c 'if True:
+        import ensurepip, pathlib, sys, sysconfig, venv
+        bundled = pathlib.Path(ensurepip.__file__).with_name("_bundled")
+        wheels = pathlib.Path(sysconfig.get_config_var("WHEEL_PKG_DIR") or bundled)
+        print(sys._base_executable if sys.version_info >= (3, 10) else "")
+        print(max(wheels.glob("pip-*.whl")))' 2>/dev/null) || return 1
+    python=${usable_told%%
+*} pip=${usable_told#*
+}
     [ -n "$python" ]
 }
 # find_python: the system's own comes before what PATH offers: a daemon's PATH is another.
@@ -160,12 +167,13 @@ build() {
     new=$(mktemp -d "$home/versions/$(date +%Y%m%d-%H%M%S).XXXXXX")
     chmod 755 "$new"
 
-    "$python" -I -m venv "$new/venv" >"$work/log" 2>&1 || {
+    # pip runs from its wheel, and is no part of what is installed.
+    "$python" -I -m venv --without-pip "$new/venv" >"$work/log" 2>&1 || {
         tail -n 5 "$work/log" >&2
         die "$python could not make a virtual environment"
     }
     # Only what the lock file has the hash of; a wheel only, since a build fetches what it likes.
-    "$new/venv/bin/python" -I -m pip install --no-input --disable-pip-version-check \
+    "$new/venv/bin/python" -I "$pip/pip" install --no-input --disable-pip-version-check \
         --require-hashes --no-deps --only-binary :all: \
         -r "$source/packaging/requirements.txt" >"$work/log" 2>&1 || {
         tail -n 5 "$work/log" >&2
@@ -175,7 +183,6 @@ build() {
         fi
         die "pip could not get the Python packages; it needs the network or a mirror (PIP_INDEX_URL)"
     }
-    "$new/venv/bin/python" -I -m pip uninstall --yes --quiet pip setuptools >/dev/null 2>&1 || :
 
     (cd "$new" && ln -s venv/lib/python3.*/site-packages lib)
     cp -R -- "$source/cdi_runc" "$new/lib/"
