@@ -2,8 +2,8 @@
 
 import json
 
-MANY = 1_000_000
-BIG = 5_000_000
+MANY = 600_000
+BIG = 2_000_000
 
 
 def of(target):

@@ -94,10 +94,12 @@ class Dockerd:
         return self(*words, check=check)
 
     def remove_containers(self):
-        """Remove every container, running or not."""
-        left = self("ps", "--all", "--quiet").out.split()
-        if left:
-            self("rm", "--force", *left)
+        """Remove every container, running or not, but those that are going already."""
+        deadline = time.monotonic() + 60
+        while left := self("ps", "--all", "--quiet").out.split():
+            removed = self("rm", "--force", *left, check=False)
+            assert removed.status == 0 or time.monotonic() < deadline, removed
+            time.sleep(0.05)
 
     def stop(self):
         """Stop the daemon by its pid, and remove all that it left."""
