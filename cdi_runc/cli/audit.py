@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Iterator, Sequence
 
+    from cdi_runc.cli.parsing import Parser
     from cdi_runc.cli.records import Entry
 
 EPILOG = """\
@@ -51,32 +52,30 @@ POLL = 0.25
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="audit")
-    listing = commands.add_parser("list", help="list the records, the newest first")
+    commands = parser.add_commands(dest="audit")
+    listing = common.add_command(commands, "list", "list the records, the newest first")
     listing.add_argument("--limit", type=int, default=LIMIT, metavar="N", help="at most N (50)")
     _add_filters(listing)
     common.add_json(listing)
 
-    show = commands.add_parser("show", help="show the newest record of a container in full")
+    show = common.add_command(commands, "show", "show the newest record of a container in full")
     _add_subject(show)
     form = show.add_mutually_exclusive_group()
     form.add_argument("--diff", action="store_true", help="show config.json's changes as a diff")
     form.add_argument("--json", action="store_true", help="print JSON, for machines")
 
-    tail = commands.add_parser("tail", help="print the newest records, the newest last")
+    tail = common.add_command(commands, "tail", "print the newest records, the newest last")
     tail.add_argument("-n", type=int, default=10, metavar="N", help="how many to begin with (10)")
     tail.add_argument("-f", "--follow", action="store_true", help="print new ones as they come")
     _add_filters(tail)
     tail.add_argument("--json", action="store_true", help="print each record as a line of JSON")
 
-    export = commands.add_parser(
-        "export",
-        help="print a container's edits in a form that works without cdi-runc",
-        description="Print the edits that a container got, and nothing else of it.  What a form"
-        " cannot express is told on standard error.",
+    export = common.add_command(
+        commands, "export", "print a container's edits in a form that works without cdi-runc"
     )
+    export.epilog = "What a form cannot express is told on standard error."
     _add_subject(export)
     export.add_argument(
         "--format",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 
 from cdi_runc import settings
@@ -20,8 +19,6 @@ def add_command(commands: Any, name: str, summary: str) -> ArgumentParser:
         name,
         help=summary,
         description=f"{summary[0].upper()}{summary[1:]}.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     return added
 

@@ -6,12 +6,15 @@ import os
 import sys
 
 from cdi_runc import paths
+from cdi_runc.cli import common
 from cdi_runc.config import load
 from cdi_runc.errors import BadConfiguration, CdiRuncError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
+
+    from cdi_runc.cli.parsing import Parser
 
 EPILOG = """\
 examples:
@@ -20,10 +23,10 @@ examples:
 """
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
-    commands = parser.add_subparsers(metavar="check", required=True)
-    check = commands.add_parser("check", help="name what is wrong in the configuration")
+    commands = parser.add_commands("check")
+    check = common.add_command(commands, "check", "name what is wrong in the configuration")
     check.add_argument("file", nargs="?", metavar="FILE", help="another file than the one in force")
     parser.epilog = EPILOG
 

@@ -8,7 +8,9 @@ from cdi_runc.cli import common, configuring
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
+
+    from cdi_runc.cli.parsing import Parser
 
 ENGINES = {
     "docker": ("configure_docker", "tell Docker, in daemon.json, and have it reload that"),
@@ -25,10 +27,10 @@ examples:
 """
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the engines, each with its options."""
     parser.epilog = EPILOG
-    engines = parser.add_subparsers(dest="engine", metavar="ENGINE", required=True)
+    engines = parser.add_commands("ENGINE", dest="engine")
     for name, (module, summary) in ENGINES.items():
         engine = common.add_command(engines, name, summary)
         configuring.add_arguments(engine)

@@ -6,20 +6,21 @@ exit code: 0 fine, 1 found a fault, 2 wrong usage.
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import os
 import sys
 
 from cdi_runc import VERSION, log, settings
 from cdi_runc.cli import common
-from cdi_runc.cli.rendering import Guarded
+from cdi_runc.cli.parsing import Parser
+from cdi_runc.cli.rendering import Guarded, Unwritable
 from cdi_runc.errors import CdiRuncError
 from cdi_runc.report import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import IO
 
 COMMANDS = {
     "devices": "list the devices that this host offers",
@@ -47,17 +48,15 @@ exit codes: 0 fine, 1 found a fault, 2 wrong usage
 """
 
 
-def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
+def parser_for(arguments: Sequence[str]) -> Parser:
     """Return a parser that knows all commands by name, and the one in *arguments* in full."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="cdictl",
         description="See, check and audit the CDI devices that cdi-runc puts into containers.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"cdictl {VERSION}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_commands()
     called = next((word for word in arguments if word[:1] != "-"), None)
     for name, summary in COMMANDS.items():
         command = common.add_command(commands, name, summary)
@@ -70,26 +69,36 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that *arguments* (or argv) name, and return the exit code."""
-    out, err = sys.stdout, sys.stderr
+    sys.stdin = sys.stdin or _nowhere("r")
+    out, err = sys.stdout or _nowhere("w"), sys.stderr or _nowhere("w")
     sys.stdout, sys.stderr = Guarded(out), Guarded(err)
     try:
         return _run(sys.argv[1:] if arguments is None else arguments)
+    except BrokenPipeError:  # the reader, for example `head`, has seen enough
+        _give_up(out)
+        return 0
+    except Unwritable as error:
+        _give_up(out)
+        return _fail(str(error))
     finally:
         sys.stdout, sys.stderr = out, err
 
 
 def _run(arguments: Sequence[str]) -> int:
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     try:
-        args = parser_for(arguments).parse_args(arguments)
-        code: int = args.run(args)
-        sys.stdout.flush()
+        try:
+            args = parser_for(arguments).parse_args(arguments)
+            code: int = args.run(args)
+        finally:  # also of --help, which ends here
+            sys.stdout.flush()
     except CdiRuncError as error:
         return _fail(str(error))
-    except BrokenPipeError:  # the reader, for example `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except KeyboardInterrupt:
         return 130
+    except (BrokenPipeError, Unwritable):
+        raise
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except Exception as error:  # noqa: BLE001  # a traceback must never reach a user
@@ -97,8 +106,21 @@ def _run(arguments: Sequence[str]) -> int:
     return code
 
 
+def _nowhere(mode: str) -> IO[str]:
+    """Stand in for what the caller closed."""
+    return open(os.devnull, mode)
+
+
+def _give_up(stream: IO[str]) -> None:
+    """Let the interpreter's end not try once more to write what could not be written."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _fail(text: str) -> int:
-    print(f"cdictl: {printable(text)}", file=sys.stderr)
+    try:
+        print(f"cdictl: {printable(text)}", file=sys.stderr, flush=True)
+    except Unwritable:  # nobody can be told
+        _give_up(sys.stderr)
     return 1
 
 
@@ -106,7 +128,10 @@ def _unexpected(error: Exception) -> str:
     """Put the traceback in our own log, and return one line in its place."""
     import traceback
 
-    known = settings.defaults()
+    try:
+        known = settings.current()
+    except Exception:  # noqa: BLE001  # the defaults will do for telling
+        known = settings.defaults()
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     log.unusual(known, "error", "unexpected error", traceback=trace)
     return f"unexpected {type(error).__name__}: {error}; the details are in {known.log_file}"

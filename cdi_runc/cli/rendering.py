@@ -9,6 +9,7 @@ import re
 import shutil
 import sys
 import textwrap
+from contextlib import contextmanager
 
 from cdi_runc import jsonio
 from cdi_runc.record import Record
@@ -26,6 +27,20 @@ SHORT = 76
 DEEP = 50
 NARROW = 24
 """Columns: text is not wrapped into fewer."""
+
+
+class Unwritable(Exception):
+    """The output cannot be written, though somebody still reads it."""
+
+
+@contextmanager
+def _writing() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Unwritable(f"cannot write the output: {error.strerror}") from error
 
 
 class Guarded:
@@ -47,7 +62,13 @@ class Guarded:
             parts = _PAINT.split(text)
             parts[::2] = map(_escaped, parts[::2])
             text = "".join(parts)
-        return self._stream.write(text)
+        with _writing():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        """Write what was kept back."""
+        with _writing():
+            self._stream.flush()
 
     def writelines(self, lines: Iterable[str]) -> None:
         """Write *lines*."""

@@ -13,7 +13,9 @@ from cdi_runc.cli import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
+
+    from cdi_runc.cli.parsing import Parser
 
 COMMANDS = {
     "generate": (spec_generate, "describe the devices that this host has"),
@@ -35,9 +37,9 @@ examples:
 """
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     """Add the commands below this one."""
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="spec")
+    commands = parser.add_commands(dest="spec")
     for name, (module, summary) in COMMANDS.items():
         command = common.add_command(commands, name, summary)
         module.add_arguments(command)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from itertools import islice
+
+from cdi_runc.specs import near
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def told(error: Any, schema: dict[str, Any], most: int) -> Iterator[tuple[str, s
     if error.validator == "additionalProperties":
         known = list(error.schema.get("properties", {}))
         for key in islice((key for key in error.instance if key not in known), most):
-            words = f"unknown key {key!r}{_near(key, known)}; known: {', '.join(known)}"
+            words = f"unknown key {key!r}{near.hint(key, known)}; known: {', '.join(known)}"
             yield f"{pointer}/{key}", _placed(path, words)
     elif error.validator == "required":
         missing = [key for key in error.validator_value if key not in error.instance]
@@ -65,7 +66,7 @@ def _words(error: Any, schema: dict[str, Any]) -> str:
         kinds = [wanted] if isinstance(wanted, str) else wanted
         return f"{value!r} is not {_either([KINDS[kind] for kind in kinds if kind != 'null'])}"
     if error.validator == "enum":
-        return f"{value!r} is not {_either(wanted)}{_near(value, wanted)}"
+        return f"{value!r} is not {_either(wanted)}{near.hint(value, wanted)}"
     if error.validator == "anyOf":
         words = [one for choice in wanted for one in _choices(choice)]
         return f"{value!r} is not {_either(dict.fromkeys(words))}"
@@ -103,8 +104,3 @@ def _description(error: Any, schema: dict[str, Any]) -> str:
 def _either(words: Iterable[object]) -> str:
     *others, last = [str(word) for word in words]
     return f"{', '.join(others)} or {last}" if others else last
-
-
-def _near(word: object, known: Iterable[object]) -> str:
-    near = difflib.get_close_matches(str(word), [str(one) for one in known], 1)
-    return f" (did you mean {near[0]}?)" if near else ""

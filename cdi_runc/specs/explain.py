@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import os
 
 from cdi_runc import paths, trust
 from cdi_runc.errors import UnknownDevice
+from cdi_runc.specs import near
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SHOWN = 20
 SHOWN_FAULTS = 3
 SHOWN_NAMES = 3
+NAMES_ALIKE = 0.5
 FORBIDDEN = os.strerror(errno.EACCES)
 
 Definitions = dict[str, dict[str, list[str]]]
@@ -90,13 +91,12 @@ def _cause(
             )
     if kind in defined:
         known = sorted(defined[kind])
-        near = difflib.get_close_matches(device, known, 1, 0.5)
         shown = ", ".join(known[:SHOWN]) + (", ..." if len(known) > SHOWN else "")
         path = next(iter(defined[kind].values()))[0]
-        return f"unknown device {name}: {path} has {kind}={shown}{_meant(near)}"
+        hint = near.hint(device, known, NAMES_ALIKE)
+        return f"unknown device {name}: {path} has {kind}={shown}{hint}"
     vendor, _, class_ = kind.partition("/")
     kinds = sorted(defined)
-    near = difflib.get_close_matches(kind, kinds, 1, 0.6)
     own = [other for other in kinds if other.partition("/")[0] == vendor]
     if own:
         told = f"vendor {vendor} has no class {class_}, only {', '.join(own)}"
@@ -104,12 +104,8 @@ def _cause(
         told = f"unknown vendor {vendor}; known kinds: {', '.join(kinds[:SHOWN])}"
     else:
         told = f"unknown vendor {vendor}"
-    return f"unknown device {name}: {told}{_meant(near)}"
+    return f"unknown device {name}: {told}{near.hint(kind, kinds)}"
 
 
 def _seen(directory: str) -> str:
     return directory if paths.exists(directory) else f"{directory} (which does not exist)"
-
-
-def _meant(near: list[str]) -> str:
-    return f" (did you mean {near[0]}?)" if near else ""

@@ -1,0 +1,73 @@
+"""cdictl's command line: words for whoever mistyped, and outputs that are closed or full."""
+
+import subprocess
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("audti list", "cdictl: unknown command 'audti' (did you mean audit?); there are devices,"),
+        ("audit lst", "cdictl audit: unknown command 'lst' (did you mean list?); there are list,"),
+        ("configure dokcer", "cdictl configure: unknown command 'dokcer' (did you mean docker?);"),
+        ("devices --jsn", "cdictl devices: unknown option --jsn (did you mean --json?); see: cdi"),
+        ("spec convert --jsn=1 f", "cdictl spec convert: unknown option --jsn (did you mean --j"),
+        ("--colour", "cdictl: the following arguments are required: COMMAND; see: cdictl --help"),
+        ("--colour devices", "cdictl: unknown option --colour; see: cdictl --help"),
+        ("devices x", "cdictl devices: one argument too many: 'x'; see: cdictl devices --help"),
+        ("audit list --result x", "cdictl audit list: argument --result: 'x' is unknown; there"),
+        ("audit list --js", "cdictl audit list: unknown option --js (did you mean --json?); see:"),
+        ("help nonsense", "cdictl: unknown command 'nonsense'; there are devices, show, validate"),
+    ],
+)
+def test_mistyped(cdictl, words, told):
+    """The command that got it says what it does not know, and what was meant; status 2."""
+    finished = cdictl(*words.split(), check=False)
+
+    assert finished.status == 2
+    assert finished.out == ""
+    usage, *_, last = finished.err.splitlines()
+    assert usage.startswith(f"usage: {told.partition(':')[0]} ")
+    assert last.startswith(told)
+
+
+@pytest.mark.parametrize("words", ["", "audit", "spec", "configure", "config"])
+def test_a_command_is_missing(cdictl, words):
+    """What there is is shown, as an error."""
+    finished = cdictl(*words.split(), check=False)
+
+    assert finished.status == 2
+    assert finished.out == ""
+    assert finished.err == cdictl(*words.split(), "--help").out
+
+
+@pytest.mark.parametrize("words", ["", "audit", "audit list", "configure docker"])
+def test_help_is_a_command_too(cdictl, words):
+    """``cdictl help COMMAND`` is ``cdictl COMMAND --help``."""
+    assert cdictl("help", *words.split()).out == cdictl(*words.split(), "--help").out
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        ("--version >&-", 0, ""),
+        ("--help >&-", 0, ""),
+        ("devices >&- 2>&-", 0, ""),
+        ("explain <&-", 1, "cdictl: nothing in this text speaks of"),
+        ("nonsense 2>&-", 2, ""),
+        ("--version | true", 0, ""),
+        ("--help >/dev/full", 1, "cdictl: cannot write the output: No space left on device\n"),
+        ("--help >/dev/full 2>&1", 1, ""),
+    ],
+)
+def test_closed_and_full_outputs(cdictl, words, status, told):
+    """What is closed is written to nowhere; what is full is an error, told once and in words."""
+    script = f"set -o pipefail; exec 0</dev/null; {cdictl.program} {words}"
+    finished = subprocess.run(
+        ["bash", "-c", script], env=cdictl.env, check=False, capture_output=True, text=True
+    )
+
+    assert finished.returncode == status
+    assert finished.stderr.startswith(told)
+    assert finished.stderr.count("\n") == bool(told)
