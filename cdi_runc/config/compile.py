@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 # busybox compares time stamps by the second, so a configuration this young may change unseen.
 YOUNG_NS = 2_000_000_000
 
-# JSON may write a character as an escape, so an escape that could spell a letter, a digit or one
-# of ``-./=`` counts as a match (Go's own \\u003c, \\u003e and \\u0026 can not).
-ESCAPES = (
-    *(f"\\u00{number:02x}" for number in b"-./="),
-    *(f"\\u00{number:02X}" for number in b"-./="),
-    *(f"\\u003{digit}" for digit in range(10)),
-    *(f"\\u00{digit}" for digit in range(4, 8)),
-    "\\/",
-)
-
 
 def refresh(path: str) -> Settings:
     """Read the configuration at *path*, keep what was compiled from it, and return it.
@@ -97,14 +87,16 @@ def _link(path: str, link: str) -> None:
 
 
 def patterns(found: Settings) -> bytes:
-    """Return what the launcher reads: the runtimes, then the texts that grep searches for."""
+    """Return what the launcher reads: the runtimes, then the texts that it has grep search for.
+
+    The last line tells it that it has read all of it.
+    """
     lines = ["#restore=edit"] if found.restores else []
     lines += ["{"] if found.default else []  # stands in every config.json
     lines += [f'"{prefix}' for prefix in found.annotations]
     lines += [f'"{variable}=' for variable, _, _ in found.environment]
     lines += ['"/dev/null"'] if found.mounts else []  # the source of every mount that asks
-    texts = "".join(f"{line}\n" for line in [*lines, *ESCAPES]).encode()
-    return runtimes(found.runtime) + texts
+    return runtimes(found.runtime) + "".join(f"{line}\n" for line in [*lines, "#end"]).encode()
 
 
 def runtimes(names: tuple[str, ...]) -> bytes:

@@ -273,7 +273,7 @@ def either_shim(request, installation, tmp_path):
 def test_our_interpreter_loads_nothing_of_a_bundle_or_image(
     start_tally, either_shim, configuration, make_runtime, make_bundle, trap, tmp_path
 ):
-    """Neither the image's variables nor modules in the working directory reach our Python."""
+    """Variables of the image or the caller, and modules where we are called, have no effect."""
     tally = start_tally(SUITE, "our own interpreter")
     configuration.write(runtime="/bin/true")
     configuration.spec(("one", {"env": ["ACME=1"]}))
@@ -294,6 +294,8 @@ def test_our_interpreter_loads_nothing_of_a_bundle_or_image(
         assert mark.exists()  # the trap works
         mark.unlink()
 
+        own = {name: str(bundle.path) for name in ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE")}
+        runtime.env = {**runtime.env, **own}
         runtime("create", "--bundle", ".", bundle.id, cwd=bundle.path, check=False)
         loaded = mark.read_text() if mark.exists() else ""
         tally.note(not loaded and trap.sprung() == [[], []], f"{asked}: {loaded}")
@@ -591,6 +593,10 @@ def test_ids_and_roots_lead_nowhere_else(
         env = bundle.load()["process"]["env"]
         tally.note("ACME=1" in env, f"{root}: not edited")
         tally.note(not outside.exists(), f"{root}: made {outside}")
+    for root in (f"/{up}{str(victim.parent)[1:]}", f"{up}{str(victim.parent)[1:]}"):
+        words = ("delete", "--force", victim.name)
+        run(runtime.program, "--root", root, *words, env=runtime.env, cwd="/")
+        tally.note(victim.exists(), f"{root}: removed {victim}")
     assert not (state / "c1").exists()
     tally.check()
 

@@ -434,6 +434,24 @@ ODD = (
 )
 
 
+@pytest.mark.parametrize("kind", ["sparse", "lines"])
+def test_a_huge_bundle_ends_in_time(start_tally, site, kind):
+    """A config.json without a reasonable end, in one line or many, is refused, and soon."""
+    tally = start_tally("attacks", f"a huge config.json ({kind})")
+    bundle = site.make_bundle(rootfs=False)
+    with bundle.config_path.open("r+b") as file:
+        if kind == "lines":
+            file.write(b"\n" * (200 << 20))
+        file.truncate(20 << 30)
+    ended, took = site.call("create", "--bundle", bundle.path, bundle.id)
+    bundle.config_path.unlink()
+
+    *_, last = ended.err.splitlines()  # before it the shell may tell how grep ended
+    is_refused = ended.status == 1 and last.startswith("cdi-runc: cannot read ")
+    tally.note(is_refused and took < 60, f"{took:.0f} s: {ended}")
+    tally.check()
+
+
 def test_odd_files_fail_fast(start_tally, site, size):
     """Odd spec files and configurations keep nobody waiting, and are named in one plain line."""
     tally = start_tally("attacks", "odd files as specs and configurations")

@@ -1,13 +1,16 @@
 """An error at any file operation: a create gets all, or fails and says why; a retry succeeds."""
 
+import itertools
+import os
 import shutil
 import time
+from pathlib import Path
 
 import pytest
 from support import faults
 from support.creates import Create, Delete, Exec, Plain
 from support.programs import need
-from support.traces import inject
+from support.traces import Call, inject
 
 SUITE = "faults"
 EDITS = {"env": ["ACME=1"], "mounts": []}
@@ -23,6 +26,27 @@ def create(installation, configure, make_bundle, tmp_path):
     configuration.spec(("one", EDITS))
     bundle = make_bundle(rootfs=False).request("acme.com/widget=one")
     return Create(installation.shim, configuration, bundle, runtime).settle()
+
+
+@pytest.fixture
+def by_variable(create, make_bundle):
+    """Return a create that asks with a variable of which the configuration alone knows.
+
+    Its real runtime reads the file's beginning too: if that cannot be read, it says so at the
+    latest.
+    """
+    configuration = create.configuration
+    bundle = make_bundle(rootfs=False)
+    bundle.config["process"]["env"] += [f"LONG={'x' * 20_000}", "ASKED=one"]
+    bundle.save()
+    runtime = bundle.path / "runtime"
+    runtime.write_text(f"#!/bin/sh\nhead -c 1 {bundle.config_path} >/dev/null || exit\n")
+    runtime.chmod(0o755)
+    variable = {"kind": "acme.com/widget"}
+    configuration.write(runtime=str(runtime), requests={"environment": {"ASKED": variable}})
+    made = Create(create.head[0], configuration, bundle, runtime).settle()
+    made.compiled = Path(f"/run/cdi-runc/launcher{configuration.path}")
+    return made
 
 
 @pytest.fixture
@@ -83,6 +107,45 @@ def test_errors_at_first_use(check, create):
 def test_errors_without_a_request(check, plain):
     """A file operation of ours fails, and a container that asks for nothing starts."""
     check("errors: create without a request", plain, every=2)
+
+
+@pytest.mark.parametrize(
+    ("file", "age"),
+    [
+        *(("config.json", age) for age in ("old", "young")),
+        *(("grep", age) for age in ("old", "young")),
+        ("patterns", "old"),
+        ("configuration", "young"),
+    ],
+)
+def test_errors_in_children(start_tally, size, file, age, by_variable, tmp_path):
+    """What grep and the others do for the launcher fails, and no device is left out silently."""
+    create = by_variable
+    path, names = {
+        "config.json": (create.path, ("openat", "read")),
+        "patterns": (create.compiled / "patterns", ("openat", "read")),
+        "configuration": (create.configuration.path, ("openat", "read")),
+        "grep": ("/bin/busybox", ("execve",)),
+    }[file]
+    tally = start_tally(SUITE, f"errors: children, {file}, {age} configuration")
+    trace = tmp_path / "trace"
+    points = [(name, number) for name in names for number in range(1, size(3, 6))]
+    for (name, number), error in itertools.product(points, faults.ERRORS[: size(2, 5)]):
+        create.set_back()
+        if age == "young":
+            os.utime(create.configuration.path)
+        before = len(create.lines())
+        call = Call(name, number, str(path))
+        ended = inject(f"error={error}", call, create.words, create.env, trace, anywhere=[path])
+        if faults.HIT not in trace.read_text(errors="replace"):
+            continue
+        if ended.status == 0:
+            wrong = faults.check_start(create, create.results(before), mute=False)
+        else:
+            told = "cdi-runc: " in ended.err or "head: " in ended.err
+            wrong = "" if told and "Traceback" not in ended.err else "it did not say why"
+        tally.note(not wrong, wrong and f"{call} {error}: {wrong}\n{ended}")
+    tally.check()
 
 
 def test_errors_in_exec(check, create):

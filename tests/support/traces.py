@@ -43,12 +43,14 @@ def system_calls(words, out, env):
     return calls
 
 
-def inject(what, call, words, env, out="/dev/null", onwards=False):
+def inject(what, call, words, env, out="/dev/null", onwards=False, anywhere=()):
     """Run *words* with *what*, as strace writes it, injected at *call*.
 
     With *onwards* at every later call of that name too.  *out* takes the calls of that name and
-    the programs that were executed.
+    the programs that were executed.  With *anywhere*, some files, it is the call of that number
+    about one of these in each process, the children included.
     """
     tampering = f"inject={call.name}:{what}:when={call.number}{'+' * onwards}"
     tracer = (need("strace"), *QUIET, "-e", f"trace=execve,{call.name}", "-e", tampering)
-    return run(*tracer, "-o", out, *words, env=env, check=False)
+    children = ("-f", *(word for path in anywhere for word in ("-P", path))) if anywhere else ()
+    return run(*tracer, *children, "-o", out, *words, env=env, check=False)
