@@ -79,15 +79,14 @@ def _uses(device: Device, name: str, groups: Groups) -> list[Use]:
 def refused(registry: Registry) -> Iterator[Finding]:
     """Look for files that cannot be used, and for devices that two files define."""
     kinds = _kinds(registry)
+    for paths, why in registry.conflicts.values():
+        yield Finding(
+            "error",
+            why,
+            "No definition counts, so containers that ask for it do not start.",
+            f"$EDITOR {paths[0]}  # or another one: leave the device in one of these files only",
+        )
     for path, why, kind, rank in registry.faults:
-        if why.startswith(f"device {kind}="):  # in conflict
-            yield Finding(
-                "error",
-                why,
-                "Neither definition counts, so containers that ask for it do not start.",
-                f"rm {path}  # or the other one",
-            )
-            continue
         if why.startswith(trust.REFUSED):
             continue  # ownership tells it, with the cure, once for a directory
         below = [other for other, other_rank in kinds.get(kind, ()) if other_rank < rank]

@@ -28,7 +28,7 @@ Definitions = dict[str, dict[str, list[str]]]
 
 def unresolved(names: Sequence[str], registry: Registry, settings: Settings) -> UnknownDevice:
     """Return the error for the qualified *names* that *registry* cannot resolve."""
-    defined = _definitions(registry)
+    defined = definitions(registry)
     suspects = [
         (path, why, kind)
         for path, why, kind, _ in registry.faults
@@ -38,7 +38,7 @@ def unresolved(names: Sequence[str], registry: Registry, settings: Settings) -> 
     if len(names) > SHOWN_NAMES:
         told.append(f"and {len(names) - SHOWN_NAMES} more devices")
     unknown = [(path, why) for path, why, kind in suspects if not kind]
-    conflict = any(registry.conflict(name) for name in names)
+    conflict = any(name in registry.conflicts for name in names)
     locked = [(path, why) for path, why in unknown if why == FORBIDDEN]
     unknown = [suspect for suspect in unknown if suspect not in locked]
     if locked and not conflict:
@@ -65,7 +65,8 @@ def _listed(suspects: list[tuple[str, str]], form: str) -> str:
     return shown + (f" and {more} more" if more > 0 else "")
 
 
-def _definitions(registry: Registry) -> Definitions:
+def definitions(registry: Registry) -> Definitions:
+    """Return every definition in the files of *registry*, those that do not count included."""
     defined: Definitions = {}
     for (path, _), (kind, _, devices, _) in zip(registry.files, registry.summary, strict=True):
         for name, _ in devices:
@@ -80,10 +81,8 @@ def _cause(
     registry: Registry,
 ) -> str:
     kind, _, device = name.partition("=")
-    *files, last = registry.conflict(name) or ("",)
-    if last:
-        both = "both" if len(files) == 1 else "all"
-        return f"device {name} is in conflict: {', '.join(files)} and {last} {both} define it"
+    if name in registry.conflicts:
+        return registry.conflicts[name][1]
     for path, why, other in suspects:
         if other == kind:
             return (

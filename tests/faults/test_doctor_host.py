@@ -176,7 +176,7 @@ def spec_file_a_dangling_link(host):
     (host.configuration.spec_dir / "link.json").symlink_to("/nonexistent/acme.json")
 
 
-@fault("error", "device acme.com/widget=w0 is defined in", "acme.json and", "twin.json")
+@fault("error", "device acme.com/widget=w0 cannot be used: ", "acme.json and", "twin.json")
 def device_defined_twice(host):
     """Two files of one directory define one device."""
     host.configuration.spec(("w0", {"env": ["ACME=2"]}), file="twin.json")
