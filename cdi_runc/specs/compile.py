@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     Known = dict[str, tuple[Signature | None, Any, hot.Registry]]
     """Of each path what it was made from, its line of the summary, and the registry of both."""
 
+ENDINGS = (".json", ".yaml")
+"""Of the names of spec files; no other file is read."""
 SIZE_LIMIT = 16 << 20  # bytes of one spec file
 FILES_LIMIT = 10_000  # in one directory; each costs a create three microseconds
 REGISTRY_LIMIT = 1 << 30
@@ -158,6 +160,12 @@ def _tell(registry: hot.Registry, previous: hot.Registry | None, settings: Setti
             log.unusual(settings, "warning", "device in conflict", device=name, reason=conflict[1])
 
 
+def in_memory(spec_dirs: tuple[str, ...]) -> hot.Registry:
+    """Return the registry of what lies in *spec_dirs* now, and keep and log nothing."""
+    data = compiled(spec_dirs)
+    return hot.Registry(lambda length, offset: data[offset : offset + length])
+
+
 def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -> bytes:
     """Return the registry of what lies in *spec_dirs* now, taking over from *previous*."""
     known = _known(previous)
@@ -268,7 +276,7 @@ def _list(
             continue
         finally:
             way.update(above)
-        entries = [name for name in entries if name.endswith((".json", ".yaml"))]
+        entries = [name for name in entries if name.endswith(ENDINGS)]
         if len(entries) > FILES_LIMIT:
             why = f"of its {len(entries)} spec files only {FILES_LIMIT} are read, by name"
             unreadable.append((directory, why, priority))

@@ -13,6 +13,7 @@ from support.programs import environment, need, run
 
 from cdi_runc.doctor import auditing, engines, specs, system
 from cdi_runc.engines import dockerd
+from cdi_runc.specs import compile as spec_compile
 
 PYTHON = getattr(sys, "_base_executable", sys.executable)
 FAULTS = {}
@@ -492,7 +493,7 @@ def test_missing_links_below_dev_char_matter_to_some_versions(
 ):
     """With systemd's cgroups, some versions need /dev/char or /dev/block; the cure makes it."""
     _, number = node(sound)
-    uses = specs.uses(specs.read(sound.settings().spec_dirs))
+    uses = specs.uses(spec_compile.in_memory(sound.settings().spec_dirs))
     dev = str(tmp_path / "dev")
 
     found = list(system.links_for_systemd(uses, True, runtime, version, dev))
