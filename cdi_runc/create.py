@@ -75,10 +75,12 @@ def _read_requests(
 ) -> list[requests.Request]:
     try:
         wanted = requests.read(bundle.config, settings, record.content["engine"])
-    except errors.BadRequest:
+    except errors.BadRequest as error:
         if settings.broken:
             raise errors.BadConfiguration(settings.broken) from None
-        raise
+        from cdi_runc.specs import explain
+
+        raise explain.misunderstood(error, settings) from error
     if wanted and settings.broken:
         raise errors.BadConfiguration(settings.broken)
     return wanted

@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 
-from cdi_runc import paths, trust
-from cdi_runc.errors import UnknownDevice
+from cdi_runc import paths, registry, trust
+from cdi_runc.errors import BadRequest, UnknownDevice
 from cdi_runc.specs import near
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ SHOWN = 20
 SHOWN_FAULTS = 3
 SHOWN_NAMES = 3
 NAMES_ALIKE = 0.5
+COMMAS = "separate names with commas"
 FORBIDDEN = os.strerror(errno.EACCES)
 
 Definitions = dict[str, dict[str, list[str]]]
@@ -57,6 +58,24 @@ def unresolved(names: Sequence[str], registry: Registry, settings: Settings) -> 
     elif suspects:
         cure = f"see every fault with: cdictl validate {suspects[0][0]}"
     return UnknownDevice("; ".join(told), cure=cure)
+
+
+def misunderstood(error: BadRequest, settings: Settings, separate: str = COMMAS) -> BadRequest:
+    """Return *error* with what its name may have been meant to be, if that is plain.
+
+    *separate* says how several devices are asked for.
+    """
+    name, hint = error.name, ""
+    if any(one in ",; \t\n" for one in name.strip()):
+        hint = f"; {separate}"
+    elif name and "=" not in name and "/" not in name:
+        try:
+            known = registry.current(settings).names()
+        except (OSError, ValueError, EOFError, TypeError):  # it is damaged behind its head
+            known = []
+        same = [one for one in known if one.partition("=")[2] == name]
+        hint = f" (did you mean {same[0]}?)" if len(same) == 1 else ""
+    return BadRequest(error.message + hint, cure=error.cure, name=name)
 
 
 def _listed(suspects: list[tuple[str, str]], form: str) -> str:

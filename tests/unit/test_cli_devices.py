@@ -60,3 +60,35 @@ def test_plan_leaves_out_a_device_and_no_file(cdictl, configuration, upper):
         )
     ]
     assert [one for one in warnings if one.startswith("spec file ignored")] != []
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        pytest.param(("show", "fuse"), "missing (did you mean acme.com/widget=fuse?); ", id="show"),
+        pytest.param(("plan", "--device", "fuse"), "(did you mean acme.com/widget=", id="plan"),
+        pytest.param(
+            ("plan", "--device", "a.b/c=x,a.b/c=y"),
+            "allowed; give --device again for each name; write",
+            id="plan-two",
+        ),
+        pytest.param(("show", "a.b/c=x,a.b/c=y"), "allowed; give one name; write", id="show-two"),
+        pytest.param(("show", "other"), "class are missing; write a device as", id="unknown"),
+    ],
+)
+def test_name_that_is_none_is_told_what_was_meant(cdictl, configuration, words, told):
+    """A command says which device a short name stands for, and how to name several."""
+    configuration.spec(("fuse", {"env": ["A=1"]}))
+    done = cdictl(*words, check=False)
+
+    assert (1, "") == (done.status, done.out)
+    assert told in done.err
+
+
+def test_short_name_in_a_directory_of_the_command_line(cdictl, configuration, tmp_path):
+    """What was meant is looked for where the command looks."""
+    configuration.spec(("fuse", {"env": ["A=1"]})).rename(tmp_path / "acme.json")
+
+    assert "did you mean" not in cdictl("show", "fuse", check=False).err
+    done = cdictl("show", "fuse", "--spec-dir", tmp_path, check=False)
+    assert "(did you mean acme.com/widget=fuse?)" in done.err
