@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cdi_runc.settings import Settings
 
 CHANGES = ("added", "replaced", "removed")
-FAULTS = 20  # of spec files in one record
+FAULTS = 20  # of spec files, and so many conflicts, in one record
 UNCERTAIN = ("netDevices", "intelRdt")  # what some runtimes drop, see capabilities
 
 
@@ -53,10 +53,7 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
     for text in warnings:
         record.warn(text)
         _warn(text, call)
-    for path, why, _, _ in specs.faults[:FAULTS]:
-        record.warn(f"spec file ignored: {path}: {why}")
-    if len(specs.faults) > FAULTS:
-        record.warn(f"spec files ignored: {len(specs.faults) - FAULTS} more")
+    _warn_of_specs(specs, record)
     record.digests(bundle.data, data)
     if settings.exec == "merge":
         _remember(done, call)
@@ -78,10 +75,12 @@ def _read_requests(
 ) -> list[requests.Request]:
     try:
         wanted = requests.read(bundle.config, settings, record.content["engine"])
-    except errors.BadRequest:
+    except errors.BadRequest as error:
         if settings.broken:
             raise errors.BadConfiguration(settings.broken) from None
-        raise
+        from cdi_runc.specs import explain
+
+        raise explain.misunderstood(error, settings) from error
     if wanted and settings.broken:
         raise errors.BadConfiguration(settings.broken)
     return wanted
@@ -168,6 +167,17 @@ def _check_conflicts(done: list[plan.Done], record: audit.Record, settings: Sett
         found = conflicts.find(done, dict(settings.conflicts))
         record.conflicts(found)
         conflicts.refuse(found)
+
+
+def _warn_of_specs(specs: Registry, record: audit.Record) -> None:
+    for path, why, _, _ in specs.faults[:FAULTS]:
+        record.warn(f"spec file ignored: {path}: {why}")
+    if len(specs.faults) > FAULTS:
+        record.warn(f"spec files ignored: {len(specs.faults) - FAULTS} more")
+    for _, why in [*specs.conflicts.values()][:FAULTS]:
+        record.warn(why)
+    if len(specs.conflicts) > FAULTS:
+        record.warn(f"devices in conflict: {len(specs.conflicts) - FAULTS} more")
 
 
 def _append(record: audit.Record, call: Invocation, result: str, error: str = "") -> None:

@@ -40,6 +40,11 @@ class BadRequest(CdiRuncError):
 
     cure = "write a device as vendor.com/class=name; cdictl devices lists what this host has"
 
+    def __init__(self, message: str, *, cure: str | None = None, name: str = "") -> None:
+        """Take the name that is not understood, if it is that."""
+        super().__init__(message, cure=cure)
+        self.name = name
+
 
 class Refused(CdiRuncError):
     """The policy refuses a request."""

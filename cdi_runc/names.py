@@ -66,7 +66,7 @@ def parse(name: str) -> tuple[str, str, str]:
     """
     wrong = fault(name)
     if wrong:
-        raise errors.BadRequest(f"{name!r} is not the name of a CDI device: {wrong}")
+        raise errors.BadRequest(f"{name!r} is not the name of a CDI device: {wrong}", name=name)
     kind, _, device = name.partition("=")
     vendor, _, class_ = kind.partition("/")
     return vendor, class_, device

@@ -62,6 +62,7 @@ class Registry:
             self.files,
             self._kinds,
             self.faults,
+            self.conflicts,
             self._summary,
         ) = marshal.loads(read(length, PREFIX))  # noqa: S302  # ours alone, see _open
         if stamp != STAMP:
@@ -73,6 +74,8 @@ class Registry:
     files: tuple[tuple[str, Signature | None], ...]
     faults: tuple[tuple[str, str, str, int], ...]
     """Path of each file that cannot be used, why, the kind it speaks of, its directory's rank."""
+    conflicts: dict[str, tuple[tuple[str, ...], str]]
+    """Of each device that is defined twice in one directory: the files, and that in words."""
 
     def piece(self, place: tuple[int, int]) -> Any:
         """Return the value kept at *place*, an offset behind the head and a length."""
@@ -113,16 +116,10 @@ class Registry:
         ]
 
     def names(self) -> list[str]:
-        """Return the qualified names of all devices, sorted, those in conflict included."""
+        """Return the qualified names of all devices that can be resolved, sorted."""
         return sorted(
             f"{kind}={name}" for kind, place in self._kinds.items() for name in self.piece(place)
         )
-
-    def conflict(self, name: str) -> tuple[str, ...]:
-        """Return the spec files that are in conflict over the device of that qualified name."""
-        kind, _, device = name.partition("=")
-        entry = self.piece(self._kinds[kind]).get(device) if kind in self._kinds else None
-        return entry if entry is not None and type(entry[0]) is str else ()
 
     def find(self, name: str) -> Device | None:
         """Return the device of that qualified name; None if it cannot be resolved."""
@@ -130,7 +127,7 @@ class Registry:
         if kind not in self._kinds:
             return None
         entry = self.piece(self._kinds[kind]).get(device)
-        if entry is None or type(entry[0]) is str:  # unknown, or the paths of files in conflict
+        if entry is None:
             return None
         file, index, place, spec_place = entry
         sha256, version, mtime_ns, spec_edits = self.piece(spec_place)

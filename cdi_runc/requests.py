@@ -145,4 +145,5 @@ def _misunderstood(request: Request, why: str) -> errors.BadRequest:
     name = request.device
     if name != name.strip() and names.fault(name.strip()) is None:
         why = "blanks around a name are not stripped"
-    return errors.BadRequest(f"{place} asks for {name!r}, which names no CDI device: {why}")
+    told = f"{place} asks for {name!r}, which names no CDI device: {why}"
+    return errors.BadRequest(told, name=name)

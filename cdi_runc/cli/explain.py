@@ -10,7 +10,7 @@ from itertools import islice
 
 from cdi_runc import plan, registry, requests
 from cdi_runc.bundle import Bundle
-from cdi_runc.cli import common, lookup, matching, records, rendering, standing, words
+from cdi_runc.cli import common, lookup, matching, records, refusals, rendering, standing, words
 from cdi_runc.cli.rendering import Node
 from cdi_runc.digest import sha256
 from cdi_runc.edits import hooks, mounts
@@ -48,7 +48,7 @@ OWN = 300
 """So many characters of our own errors are compared: engines may cut them."""
 SHOWN = 5
 NUMBERING = "runc counts the hooks of one kind from 0, in the order of config.json."
-_NAME = re.compile(r"[A-Za-z][\w.-]*/[A-Za-z][\w.-]*=[A-Za-z0-9](?:[\w.:-]*[A-Za-z0-9])?")
+_NAME = re.compile(refusals.DEVICE)
 _EXAMPLE = "vendor.com/class=name"
 """What our own errors give as an example."""
 _ID = re.compile(r"\b[0-9a-f]{64}\b")
@@ -99,7 +99,8 @@ def run(args: Namespace) -> int:
             print("Paste the error, then press Ctrl-D on a line of its own.", file=sys.stderr)
         told = sys.stdin.read()
     text = matching.Text(told)
-    subject, causes = None, [*_devices(told, settings), *_refused(told, settings)]
+    subject = None
+    causes = [*_by_docker(told), *_devices(told, settings), *_refused(told, settings)]
     is_chosen = bool(args.container or args.bundle)
     for subject in _subjects(args, told, settings) if is_chosen or not causes else ():
         found = [_cause(match, subject, text) for match in matching.matches(text, subject.edits)]
@@ -156,6 +157,12 @@ def _in_bundle(directory: str, settings: Settings) -> Subject:
     done = plan.carry_out(steps, copy.deepcopy(file.config), dict(settings.conflicts))
     edits = standing.of(map(standing.entry, done))
     return Subject(f"the bundle {directory}, as it is now", tuple(edits.values()), place, {})
+
+
+def _by_docker(told: str) -> Iterator[Cause]:
+    """Yield what Docker refused without asking any runtime."""
+    for what, names, cure in refusals.find(told):
+        yield Cause(what, names, "", "", (("cure", cure),))
 
 
 def _devices(told: str, settings: Settings) -> Iterator[Cause]:

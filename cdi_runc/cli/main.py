@@ -14,11 +14,12 @@ from cdi_runc import VERSION, log, settings
 from cdi_runc.cli import common
 from cdi_runc.cli.parsing import Parser
 from cdi_runc.cli.rendering import Guarded, Unwritable
-from cdi_runc.errors import CdiRuncError
+from cdi_runc.errors import BadRequest, CdiRuncError
 from cdi_runc.report import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Sequence
     from typing import IO
 
@@ -90,7 +91,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         try:
             args = parser_for(arguments).parse_args(arguments)
-            code: int = args.run(args)
+            code = _call(args)
         finally:  # also of --help, which ends here
             sys.stdout.flush()
     except CdiRuncError as error:
@@ -103,6 +104,20 @@ def _run(arguments: Sequence[str]) -> int:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except Exception as error:  # noqa: BLE001  # a traceback must never reach a user
         return _fail(_unexpected(error))
+    return code
+
+
+def _call(args: Namespace) -> int:
+    try:
+        code: int = args.run(args)
+    except BadRequest as error:
+        from cdi_runc.specs import explain
+
+        separate = explain.COMMAS
+        if getattr(args, "device", None):
+            is_one = isinstance(args.device, str)
+            separate = "give one name" if is_one else "give --device again for each name"
+        raise explain.misunderstood(error, common.in_force(args), separate) from error
     return code
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from cdi_runc import edits, names, registry
 from cdi_runc.cli import common, rendering
 
@@ -15,6 +17,10 @@ examples:
   cdictl show nvidia.com/gpu=0
   cdictl show --json nvidia.com/gpu=0 | jq .edits
 """
+PLAIN = ("env", "additionalGids")
+"""Kinds whose edits are text or a number in a spec file, as in config.json."""
+KEYS = {"clos_id": "closID", "host_interface": "hostInterfaceName"}
+"""What CDI calls fields that are not the same in other letters."""
 WIDTH = max(map(len, edits.KEYS)) + 2
 
 
@@ -51,20 +57,44 @@ def run(args: Namespace) -> int:
     print(f"  {'spec file':<{WIDTH}}{device.path} (CDI {device.version})")
     print(f"  {'sha256':<{WIDTH}}{device.sha256}")
     for edit in told:
-        shown = ", ".join(f"{key} {value}" for key, value in edit["edit"].items())
-        print(f"  {edit['kind']:<{WIDTH}}{shown}")
+        print(f"  {edit['kind']:<{WIDTH}}{_text(edit['edit'])}")
     return 0
 
 
 def _told(key: str, index: int, arguments: tuple[Any, ...], place: str) -> dict[str, Any]:
     edit = edits.kind(key).Edit(*arguments)
-    fields = zip(edit._fields, edit.values(), strict=True)
+    return {
+        "kind": key,
+        "pointer": edits.pointer(place, key, index),
+        "edit": edit.entry() if key in PLAIN else _members(edit),
+    }
+
+
+def _members(edit: edits.Edit) -> dict[str, Any]:
+    """Return the members that the spec file gives *edit*, by the keys of CDI."""
     shown = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in fields
-        if value not in ("", None, ())
+        _key(name): list(value) if isinstance(value, tuple) else value
+        for name, value in zip(edit._fields, edit.values(), strict=True)
+        if value not in ("", None, ()) and value is not False
     }
     # Not given: a create asks the host for them.
     if not shown.get("major") and not shown.get("minor"):
-        shown = {name: value for name, value in shown.items() if name not in ("major", "minor")}
-    return {"kind": key, "pointer": edits.pointer(place, key, index), "edit": shown}
+        shown = {key: value for key, value in shown.items() if key not in ("major", "minor")}
+    return shown
+
+
+def _key(field: str) -> str:
+    first, *rest = field.split("_")
+    return KEYS.get(field) or first + "".join(map(str.capitalize, rest))
+
+
+def _text(edit: Any) -> str:
+    if not isinstance(edit, dict):
+        return str(edit)
+    return ", ".join(f"{key} {_value(key, value)}" for key, value in edit.items())
+
+
+def _value(key: str, value: Any) -> str:
+    if not isinstance(value, list):
+        return str(value)
+    return ",".join(value) if key == "options" else shlex.join(value)

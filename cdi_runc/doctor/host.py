@@ -19,6 +19,7 @@ from cdi_runc.doctor import (
     system,
 )
 from cdi_runc.errors import NoRuntime
+from cdi_runc.specs import compile  # noqa: A004
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def examine(settings: Settings, dockers: Sequence[Docker] | None = None) -> Repo
     def spec_files() -> Sequence[Finding]:
         """Read the spec files, which the checks after this one need."""
         nonlocal registry
-        registry = specs.read(settings.spec_dirs)
+        registry = compile.in_memory(settings.spec_dirs)
         found.extend(specs.uses(registry))
         return ()
 

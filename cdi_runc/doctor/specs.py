@@ -11,16 +11,15 @@ from cdi_runc.edits import Doubt, hooks, mounts
 from cdi_runc.edits.device_nodes import Edit as Node
 from cdi_runc.errors import Unusable
 from cdi_runc.record import Record
-from cdi_runc.registry import Registry
-from cdi_runc.specs import check, compile, lint  # noqa: A004
-from cdi_runc.specs.compile import SIZE_LIMIT
+from cdi_runc.specs import check, lint
+from cdi_runc.specs.compile import ENDINGS, SIZE_LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from cdi_runc.registry import Device
+    from cdi_runc.registry import Device, Registry
 
     Groups = tuple[tuple[str, tuple[tuple[Any, ...], ...]], ...]
 
@@ -29,7 +28,6 @@ GENERATORS = {
     "amd.com": "amd-ctk cdi generate --output={path}",
 }
 """How the vendor's tool makes the file anew."""
-READ = (".json", ".yaml")
 # A container with namespaces of its own, so that only the host can be what an edit lacks.
 CONTAINER = {"linux": {"namespaces": [{"type": "network"}]}}
 GRACE = 600
@@ -45,12 +43,6 @@ class Use(Record):
     """Its name; for an edit of the whole file, ``any`` and its kind."""
     key: str
     edit: edits.Edit
-
-
-def read(spec_dirs: tuple[str, ...]) -> Registry:
-    """Return the registry of what lies in *spec_dirs* now, compiled in memory only."""
-    data = compile.compiled(spec_dirs)
-    return Registry(lambda length, offset: data[offset : offset + length])
 
 
 def uses(registry: Registry) -> list[Use]:
@@ -79,15 +71,14 @@ def _uses(device: Device, name: str, groups: Groups) -> list[Use]:
 def refused(registry: Registry) -> Iterator[Finding]:
     """Look for files that cannot be used, and for devices that two files define."""
     kinds = _kinds(registry)
+    for paths, why in registry.conflicts.values():
+        yield Finding(
+            "error",
+            why,
+            "No definition counts, so containers that ask for it do not start.",
+            f"$EDITOR {paths[0]}  # or another one: leave the device in one of these files only",
+        )
     for path, why, kind, rank in registry.faults:
-        if why.startswith(f"device {kind}="):  # in conflict
-            yield Finding(
-                "error",
-                why,
-                "Neither definition counts, so containers that ask for it do not start.",
-                f"rm {path}  # or the other one",
-            )
-            continue
         if why.startswith(trust.REFUSED):
             continue  # ownership tells it, with the cure, once for a directory
         below = [other for other, other_rank in kinds.get(kind, ()) if other_rank < rank]
@@ -124,7 +115,7 @@ def passed_over(spec_dirs: Sequence[str]) -> Iterator[Finding]:
         for name in entries:
             path = f"{directory}/{name}"
             if os.path.isdir(path):
-                inside = [one for one in _listed(path) if one.endswith(READ)]
+                inside = [one for one in _listed(path) if one.endswith(ENDINGS)]
                 if inside:
                     yield Finding(
                         "warning",
@@ -133,8 +124,8 @@ def passed_over(spec_dirs: Sequence[str]) -> Iterator[Finding]:
                         "Spec files count only directly in a spec directory.",
                         f"mv {path}/{inside[0]} {directory}/",
                     )
-            elif not name.endswith(READ) and _seems_a_spec(path):
-                is_typo = name.lower().endswith((".yml", *READ))
+            elif not name.endswith(ENDINGS) and _seems_a_spec(path):
+                is_typo = name.lower().endswith((".yml", *ENDINGS))
                 yield Finding(
                     "warning" if is_typo else "note",
                     f"{path} is not read: only names that end in .json or .yaml are",

@@ -17,6 +17,7 @@ from cdi_runc.specs import check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from cdi_runc.settings import Settings, Signature
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     Known = dict[str, tuple[Signature | None, Any, hot.Registry]]
     """Of each path what it was made from, its line of the summary, and the registry of both."""
 
+ENDINGS = (".json", ".yaml")
+"""Of the names of spec files; no other file is read."""
 SIZE_LIMIT = 16 << 20  # bytes of one spec file
 FILES_LIMIT = 10_000  # in one directory; each costs a create three microseconds
 REGISTRY_LIMIT = 1 << 30
@@ -151,6 +154,16 @@ def _tell(registry: hot.Registry, previous: hot.Registry | None, settings: Setti
         path, why, _, _ = fault
         if fault not in known:
             log.unusual(settings, "warning", "spec file ignored", file=path, reason=why)
+    known_conflicts = previous.conflicts if previous is not None else {}
+    for name, conflict in registry.conflicts.items():
+        if known_conflicts.get(name) != conflict:
+            log.unusual(settings, "warning", "device in conflict", device=name, reason=conflict[1])
+
+
+def in_memory(spec_dirs: tuple[str, ...]) -> hot.Registry:
+    """Return the registry of what lies in *spec_dirs* now, and keep and log nothing."""
+    data = compiled(spec_dirs)
+    return hot.Registry(lambda length, offset: data[offset : offset + length])
 
 
 def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -> bytes:
@@ -174,15 +187,16 @@ def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -
             definitions.setdefault(kind, {}).setdefault(name, []).append(
                 (priority, (number, index, place, spec_place))
             )
-    tables = {
-        kind: {name: _winner(entries, head_files) for name, entries in own.items()}
-        for kind, own in definitions.items()
-    }
-    for kind, own in tables.items():
-        for name, winner in own.items():
-            if type(winner[0]) is str:
-                both = " and ".join(winner)
-                faults.append((winner[0], f"device {kind}={name} is defined in {both}", kind, 0))
+    tables: dict[str, dict[str, Any]] = {kind: {} for kind in definitions}
+    conflicts: dict[str, tuple[tuple[str, ...], str]] = {}
+    for kind, own in definitions.items():
+        for name, entries in own.items():
+            highest = _highest(entries)
+            if len(highest) == 1:
+                tables[kind][name] = highest[0]
+            else:
+                paths = tuple(head_files[number][0] for number, *_ in highest)
+                conflicts[f"{kind}={name}"] = paths, in_conflict(f"{kind}={name}", paths)
     head = marshal.dumps(
         (
             STAMP,
@@ -192,6 +206,7 @@ def compiled(spec_dirs: tuple[str, ...], previous: hot.Registry | None = None) -
             tuple(head_files),
             {kind: parts.add(marshal.dumps(own)) for kind, own in tables.items()},
             tuple(faults),
+            conflicts,
             parts.add(marshal.dumps(tuple(summary))),
         )
     )
@@ -214,11 +229,20 @@ def _spoken_kind(path: str) -> str:
     return found[1].decode("utf-8", "replace") if found else ""
 
 
-def _winner(entries: list[tuple[int, Any]], head_files: list[tuple[str, Signature | None]]) -> Any:
-    """Return the one definition in the highest directory, or the paths of those in conflict."""
+def _highest(entries: list[tuple[int, Any]]) -> list[Any]:
+    """Return the definitions in the highest directory: one, or those in conflict."""
     highest = max(priority for priority, _ in entries)
-    top = [entry for priority, entry in entries if priority == highest]
-    return top[0] if len(top) == 1 else tuple(head_files[entry[0]][0] for entry in top)
+    return [entry for priority, entry in entries if priority == highest]
+
+
+def in_conflict(name: str, paths: Sequence[str]) -> str:
+    """Say that the files at *paths* keep the device *name* from being used."""
+    *files, last = paths
+    both = "both" if len(files) == 1 else "all"
+    return (
+        f"device {name} cannot be used: {', '.join(files)} and {last} in the same directory"
+        f" {both} define it"
+    )
 
 
 def _list(
@@ -252,7 +276,7 @@ def _list(
             continue
         finally:
             way.update(above)
-        entries = [name for name in entries if name.endswith((".json", ".yaml"))]
+        entries = [name for name in entries if name.endswith(ENDINGS)]
         if len(entries) > FILES_LIMIT:
             why = f"of its {len(entries)} spec files only {FILES_LIMIT} are read, by name"
             unreadable.append((directory, why, priority))

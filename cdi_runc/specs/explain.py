@@ -5,8 +5,8 @@ from __future__ import annotations
 import errno
 import os
 
-from cdi_runc import paths, trust
-from cdi_runc.errors import UnknownDevice
+from cdi_runc import paths, registry, trust
+from cdi_runc.errors import BadRequest, UnknownDevice
 from cdi_runc.specs import near
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ SHOWN = 20
 SHOWN_FAULTS = 3
 SHOWN_NAMES = 3
 NAMES_ALIKE = 0.5
+COMMAS = "separate names with commas"
 FORBIDDEN = os.strerror(errno.EACCES)
 
 Definitions = dict[str, dict[str, list[str]]]
@@ -28,7 +29,7 @@ Definitions = dict[str, dict[str, list[str]]]
 
 def unresolved(names: Sequence[str], registry: Registry, settings: Settings) -> UnknownDevice:
     """Return the error for the qualified *names* that *registry* cannot resolve."""
-    defined = _definitions(registry)
+    defined = definitions(registry)
     suspects = [
         (path, why, kind)
         for path, why, kind, _ in registry.faults
@@ -38,7 +39,7 @@ def unresolved(names: Sequence[str], registry: Registry, settings: Settings) -> 
     if len(names) > SHOWN_NAMES:
         told.append(f"and {len(names) - SHOWN_NAMES} more devices")
     unknown = [(path, why) for path, why, kind in suspects if not kind]
-    conflict = any(registry.conflict(name) for name in names)
+    conflict = any(name in registry.conflicts for name in names)
     locked = [(path, why) for path, why in unknown if why == FORBIDDEN]
     unknown = [suspect for suspect in unknown if suspect not in locked]
     if locked and not conflict:
@@ -59,13 +60,32 @@ def unresolved(names: Sequence[str], registry: Registry, settings: Settings) -> 
     return UnknownDevice("; ".join(told), cure=cure)
 
 
+def misunderstood(error: BadRequest, settings: Settings, separate: str = COMMAS) -> BadRequest:
+    """Return *error* with what its name may have been meant to be, if that is plain.
+
+    *separate* says how several devices are asked for.
+    """
+    name, hint = error.name, ""
+    if any(one in ",; \t\n" for one in name.strip()):
+        hint = f"; {separate}"
+    elif name and "=" not in name and "/" not in name:
+        try:
+            known = registry.current(settings).names()
+        except (OSError, ValueError, EOFError, TypeError):  # it is damaged behind its head
+            known = []
+        same = [one for one in known if one.partition("=")[2] == name]
+        hint = f" (did you mean {same[0]}?)" if len(same) == 1 else ""
+    return BadRequest(error.message + hint, cure=error.cure, name=name)
+
+
 def _listed(suspects: list[tuple[str, str]], form: str) -> str:
     more = len(suspects) - SHOWN_FAULTS
     shown = ", ".join(form.format(path, why) for path, why in suspects[:SHOWN_FAULTS])
     return shown + (f" and {more} more" if more > 0 else "")
 
 
-def _definitions(registry: Registry) -> Definitions:
+def definitions(registry: Registry) -> Definitions:
+    """Return every definition in the files of *registry*, those that do not count included."""
     defined: Definitions = {}
     for (path, _), (kind, _, devices, _) in zip(registry.files, registry.summary, strict=True):
         for name, _ in devices:
@@ -80,10 +100,8 @@ def _cause(
     registry: Registry,
 ) -> str:
     kind, _, device = name.partition("=")
-    *files, last = registry.conflict(name) or ("",)
-    if last:
-        both = "both" if len(files) == 1 else "all"
-        return f"device {name} is in conflict: {', '.join(files)} and {last} {both} define it"
+    if name in registry.conflicts:
+        return registry.conflicts[name][1]
     for path, why, other in suspects:
         if other == kind:
             return (

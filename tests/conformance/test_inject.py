@@ -17,7 +17,7 @@ from cdi_runc.errors import BadRequest, CdiRuncError, UnknownDevice, Unusable
 CASES = cases.load("inject")
 KINDS = {
     "unresolvable": ((UnknownDevice, BadRequest), ("unknown device", "short name")),
-    "conflict": ((UnknownDevice,), ("is in conflict",)),
+    "conflict": ((UnknownDevice,), ("both define it",)),
     "invalid-spec": ((UnknownDevice,), ("is refused",)),
     "host-device": ((Unusable,), ("on this host",)),
     "annotation": ((BadRequest,), ("annotation",)),
@@ -81,14 +81,19 @@ def test_command_answers_as_the_reference(case, tmp_path, capsys):
 
 @pytest.mark.parametrize("case", CASES)
 def test_files_at_fault_are_those_of_the_reference(case, tmp_path):
-    """Each file about which the reference reports an error is among the faults, and no other."""
+    """Each file about which the reference reports an error is told of, and no other."""
     differences = deliberate.DIFFERENCES
     spared = {*differences[deliberate.no_access], *differences[deliberate.override_wins]}
     expected = [] if case["name"] in spared else case["expect"].get("reported_files", [])
     spec_dirs = tuple(map(str, cases.write_specs(case, tmp_path)))
     found = settings.defaults().but(spec_dirs=spec_dirs, state_dir=None)
-    faults = registry.current(found).faults
-    told = " ".join(f"{path} {why}" for path, why, _, _ in faults)
+    compiled = registry.current(found)
+    told = " ".join(
+        [
+            *(f"{path} {why}" for path, why, _, _ in compiled.faults),
+            *(why for _, why in compiled.conflicts.values()),
+        ]
+    )
     files = sorted(
         str(path.relative_to(tmp_path))
         for path in tmp_path.rglob("*")

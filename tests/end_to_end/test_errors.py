@@ -75,7 +75,7 @@ CASES = {
     "request-is-a-short-name": (
         {"devices": [("one", {"env": ["A=1"]})]},
         "one",
-        ["'one'", "CDI_DEVICES", "vendor.com/class=name"],
+        ["'one'", "CDI_DEVICES", "did you mean acme.com/widget=one?", "vendor.com/class=name"],
     ),
     "request-with-blanks": (
         {"devices": [("one", {"env": ["A=1"]})]},

@@ -13,6 +13,7 @@ from support.programs import environment, need, run
 
 from cdi_runc.doctor import auditing, engines, specs, system
 from cdi_runc.engines import dockerd
+from cdi_runc.specs import compile as spec_compile
 
 PYTHON = getattr(sys, "_base_executable", sys.executable)
 FAULTS = {}
@@ -176,7 +177,7 @@ def spec_file_a_dangling_link(host):
     (host.configuration.spec_dir / "link.json").symlink_to("/nonexistent/acme.json")
 
 
-@fault("error", "device acme.com/widget=w0 is defined in", "acme.json and", "twin.json")
+@fault("error", "device acme.com/widget=w0 cannot be used: ", "acme.json and", "twin.json")
 def device_defined_twice(host):
     """Two files of one directory define one device."""
     host.configuration.spec(("w0", {"env": ["ACME=2"]}), file="twin.json")
@@ -492,7 +493,7 @@ def test_missing_links_below_dev_char_matter_to_some_versions(
 ):
     """With systemd's cgroups, some versions need /dev/char or /dev/block; the cure makes it."""
     _, number = node(sound)
-    uses = specs.uses(specs.read(sound.settings().spec_dirs))
+    uses = specs.uses(spec_compile.in_memory(sound.settings().spec_dirs))
     dev = str(tmp_path / "dev")
 
     found = list(system.links_for_systemd(uses, True, runtime, version, dev))

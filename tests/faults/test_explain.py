@@ -196,6 +196,55 @@ def test_own_errors(runtime, cdictl, configuration, make_bundle, word):
     assert word in f"{first['what']} {first['facts']}"
 
 
+ASK = f"docker run --runtime=cdi -e CDI_DEVICES={ONE} ..."
+REGISTER = "sudo cdictl configure docker"
+NODE = "error gathering device information while adding custom device"
+DOCKERS = [
+    pytest.param(f"docker: {ONE} is not an absolute path.\nSee 'docker run --help'.", ASK, ONE),
+    pytest.param(
+        f'docker: Error response from daemon: {NODE} "/{ONE}": no such file or directory.', ASK, ONE
+    ),
+    pytest.param(f'msg="{NODE} \\"/{ONE}\\": no such file or directory"', ASK, ONE),
+    pytest.param(
+        'docker: Error response from daemon: could not select device driver "cdi" with\n'
+        "capabilities: [].",
+        "docker run --runtime=cdi -e CDI_DEVICES=NAME ...",
+        "",
+    ),
+    pytest.param("docker: Error response: Unknown runtime specified cdi.", REGISTER, ""),
+    pytest.param("docker: Error response: unknown or invalid runtime name: cdi.", REGISTER, ""),
+]
+"""What Docker says by itself, the cure, and the device that it names."""
+
+
+@pytest.mark.parametrize(("text", "cure", "device"), DOCKERS)
+def test_what_docker_refuses_itself(cdictl, configuration, text, cure, device):
+    """Where Docker did not ask cdi-runc, that is said, and how to have it asked."""
+    configuration.spec(("one", {"env": ["ACME=1"]}))
+    (first,) = cdictl.json("explain", text)
+
+    assert first["what"].startswith("Docker refused this itself, and cdi-runc was not asked: ")
+    assert (first["facts"], first["device"]) == ({"cure": cure}, device)
+
+
+@pytest.mark.parametrize(
+    ("options", "cure"),
+    [
+        pytest.param(("--device", ONE), "docker run --runtime=cdi", id="name"),
+        pytest.param(("--device", f"/{ONE}"), ASK, id="path"),
+        pytest.param(("--runtime", "no-such"), None, id="another-runtime"),
+    ],
+)
+def test_what_this_docker_refuses_itself(docker, cdictl, configuration, options, cure):
+    """The words of the Docker of this host are known; a runtime that is not ours is no cause."""
+    configuration.spec(("one", {"env": ["ACME=1"]}))
+    failed = docker.run(*options, check=False)
+    assert failed.status, failed
+    causes = cdictl.json("explain", failed.err, status=0 if cure else 1)
+
+    assert [cause["facts"]["cure"][: len(cure)] for cause in causes] == ([cure] if cure else [])
+
+
 def test_a_pipe(runtime, cdictl, configuration, make_bundle, tmp_path):
     """The error comes in a pipe as well; the answer names container, file and line."""
     edits = {"hooks": [{"hookName": "createContainer", "path": script(tmp_path / "bad", "exit 1")}]}

@@ -4,6 +4,7 @@ import json
 import os
 import stat
 import threading
+import time
 
 import jsonschema
 import pytest
@@ -15,6 +16,7 @@ from cdi_runc import create, invocation, settings
 from cdi_runc.errors import (
     AuditRefused,
     BadBundle,
+    BadRequest,
     CdiRuncError,
     Conflicting,
     Refused,
@@ -433,3 +435,44 @@ def test_hook_that_sets_the_loaders_variables_needs_leave(made, name):
     made(hook_loader_env=("acme.example/widget=*",))
 
     assert ["failed", "edited"] == [record["result"] for record in made.records()]
+
+
+SHORT = "it looks like a short name: its vendor and class are missing"
+MEANT = "(did you mean acme.example/widget=w0?); write a device as"
+MISUNDERSTOOD = [
+    pytest.param("w0", f"{SHORT} {MEANT}", id="short"),
+    pytest.param("both", f"{SHORT}; write a device as", id="ambiguous"),
+    pytest.param("other", f"{SHORT}; write a device as", id="unknown"),
+    pytest.param(f"{W0};{W0}", "allowed; separate names with commas; write", id="semicolon"),
+    pytest.param("a=x;b=y", "class=name; separate names with commas; write", id="no-kinds"),
+    pytest.param(f"{W0} {W0}", "allowed; separate names with commas; write", id="blank"),
+    pytest.param(f"{W0}, {W0}", "blanks around a name are not stripped; write", id="blank-behind"),
+]
+
+
+@pytest.mark.parametrize(("value", "words"), MISUNDERSTOOD)
+def test_name_that_is_none_is_told_what_was_meant(made, value, words):
+    """A create says which device a short name stands for, if it is one, and how to ask for many."""
+    edits = {"env": ["A=1"]}
+    made.write(("w0", edits), ("both", edits), value=value)
+    (made.host.run / "b.json").write_text(spec(("both", edits), kind="acme.example/gadget"))
+    with pytest.raises(BadRequest) as caught:
+        made()
+
+    assert words in str(caught.value)
+    assert str(caught.value) == made.records()[-1]["error"]
+
+
+def test_what_was_meant_is_a_hint_only(made):
+    """Where the compiled registry is damaged, a request that is none is still told as such."""
+    made.write(("w0", {"env": ["A=1"]}), value="w0")
+    with pytest.raises(BadRequest, match="did you mean"):
+        made()
+    kept = made.host.etc.parent / "state/registry"
+    time.sleep(0.08)
+    made.host.registry()
+    data = kept.read_bytes()
+    head = 16 + int(data[:16])
+    kept.write_bytes(data[:head] + b"\xff" * (len(data) - head))
+    with pytest.raises(BadRequest, match="short name: its vendor and class are missing; write"):
+        made()

@@ -28,7 +28,7 @@ def test_conflict_names_the_files_in_conflict_only(host):
         (host.run / f"{name}.json").write_text(ONE)
     text = told(host)
 
-    assert f"{host.run}/a.json and {host.run}/b.json both define it" in text
+    assert f"{host.run}/a.json and {host.run}/b.json in the same directory both define" in text
     assert "low.json" not in text
 
 
@@ -41,6 +41,21 @@ def test_conflict_of_three_names_all(host):
     assert all(f"{host.etc}/{name}.json" in text for name in ("a", "b", "c"))
     assert "both" not in text
     assert "of the two files" not in text
+
+
+def test_a_conflict_is_no_cause_for_another_name(host):
+    """Where files are in conflict over one device, a misspelt name of another is only unknown."""
+    two = spec(("dup", {"env": ["A=1"]}), ("fuse", {"env": ["A=1"]}))
+    (host.etc / "a.json").write_text(two)
+    (host.etc / "b.json").write_text(spec(("dup", {"env": ["A=2"]})))
+    text = told(host, "acme.example/widget=fsue")
+
+    assert text.startswith(f"unknown device acme.example/widget=fsue: {host.etc}/a.json has ")
+    assert "(did you mean fuse?); see what this host offers" in text
+    assert told(host, "acme.example/widget=dup") == (
+        f"device acme.example/widget=dup cannot be used: {host.etc}/a.json and {host.etc}/b.json in"
+        " the same directory both define it; leave the device in one of these files only"
+    )
 
 
 BROKEN = [

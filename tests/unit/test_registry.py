@@ -55,7 +55,8 @@ def test_conflict_names_both_files(host):
     with pytest.raises(UnknownDevice) as caught:
         host.resolve(W0)
 
-    assert f"{host.etc}/a.json and {host.etc}/b.json both define it" in str(caught.value)
+    words = f"{host.etc}/a.json and {host.etc}/b.json in the same directory both define it"
+    assert words in str(caught.value)
     assert ["1"] == list(map(variable, host.resolve("acme.example/widget=w1")))
 
 
