@@ -138,6 +138,21 @@ def _asked(config: str, daemon: dockerd.Daemon | None, get: Callable[[str, str],
     return Docker(config, values, fault, daemon, host, info, silence)
 
 
+def runtimes(
+    host: str, found: Sequence[Docker], get: Callable[[str, str], Any] = docker_api.get
+) -> frozenset[str] | None:
+    """Return the names under which the daemon at *host* knows cdi-runc; None if it does not say.
+
+    It need not be one of those *found*: another user's daemon may be ours to ask.
+    """
+    try:
+        info = get(host, "/info") or {}
+    except OSError:
+        return None
+    asked = Docker("", {}, "", None, host, info, "")
+    return frozenset(name for docker in (*found, asked) for name in (*docker.known, *docker.listed))
+
+
 def registrations(
     found: Sequence[Docker], others: Sequence[Sequence[str]] = OTHERS
 ) -> list[Registration]:
@@ -190,6 +205,14 @@ def unreadable(found: Sequence[Docker]) -> Iterator[Finding]:
 def unregistered(found: Sequence[Docker], known: Sequence[Registration]) -> Iterator[Finding]:
     """Look for a Docker that does not know cdi-runc, where no other engine does either."""
     if known:
+        return
+    if not paths.is_system() and not any(docker.daemon for docker in found):
+        yield Finding(
+            "note",
+            "only your own engines are looked at here, and none of them knows cdi-runc",
+            "What root's engines know, and what their containers got, can be told by root alone.",
+            "sudo cdictl doctor",
+        )
         return
     for docker in found:
         if not docker.fault:

@@ -7,6 +7,7 @@ import re
 import shutil
 
 from cdi_runc import files, paths, requests
+from cdi_runc.cli import records
 from cdi_runc.digest import sha256
 from cdi_runc.doctor import Finding, counted, named, rootfs
 from cdi_runc.edits import hooks
@@ -71,7 +72,8 @@ def engine_error(container: Container) -> Iterator[Finding]:
         yield Finding(
             "error",
             f"Docker could not start it: {text}",
-            "It is the runtime's own error; cdi-runc had done its part.",
+            "It is the runtime's own error"
+            + ("; cdi-runc had done its part." if container.record else "."),
             f"cdictl audit show {container.id[:12]}",
         )
 
@@ -95,11 +97,11 @@ def _program(one: Injected) -> str:
 
 
 def not_ours(
-    container: Container, settings: Settings, runtimes: frozenset[str]
+    container: Container, settings: Settings, runtimes: frozenset[str] | None
 ) -> Iterator[Finding]:
     """Look for a container that asks for devices, and that cdi-runc never saw.
 
-    *runtimes* are the names under which Docker knows cdi-runc.
+    *runtimes* are the names under which its Docker daemon knows cdi-runc; None if none was asked.
     """
     if container.record is not None or container.injected:
         return
@@ -121,12 +123,19 @@ def not_ours(
             "cdi-runc left it as it was.",
             "docker run --runtime=cdi --env CDI_DEVICES=vendor.com/class=name ...",
         )
-    elif name and name not in runtimes:
+    elif runtimes is not None and name and name not in runtimes:
         yield Finding(
             "error",
             f"it asks for {named(asked)}, and was made with the runtime {name!r}, not cdi-runc",
             "Only cdi-runc gives it devices, so it has none.",
             "docker run --runtime=cdi ...",
+        )
+    elif elsewhere := records.elsewhere(settings.audit_file):
+        yield Finding(
+            "warning",
+            f"it asks for {named(asked)}, and {elsewhere}",
+            "What it got cannot be told from here.",
+            f"sudo cdictl doctor {container.id[:12]}",
         )
     else:
         yield Finding(
