@@ -8,7 +8,7 @@ import re
 import shutil
 
 from cdi_runc import paths, policy
-from cdi_runc.doctor import Finding, installation
+from cdi_runc.doctor import Finding, edit, installation
 from cdi_runc.engines import NAME, daemon_json, docker_api, dockerd
 from cdi_runc.engines.config_file import BadConfigFile, ConfigFile
 from cdi_runc.record import Record
@@ -191,7 +191,7 @@ def unreadable(found: Sequence[Docker]) -> Iterator[Finding]:
                 "error",
                 f"{docker.config} cannot be used: {docker.fault}",
                 "Docker does not start with it, and takes up nothing from it while it runs.",
-                f"$EDITOR {docker.config}",
+                edit(docker.config),
             )
         if docker.silence:
             yield Finding(
@@ -291,7 +291,7 @@ def missing_programs(known: Sequence[Registration]) -> Iterator[Finding]:
             f"cdictl configure docker --runtime-name {one.name} --runtime-path"
             " $(command -v cdi-runc)"
         )
-        cure = again if one.engine.startswith("Docker") else f"$EDITOR {one.place}"
+        cure = again if one.engine.startswith("Docker") else edit(one.place)
         if not one.program:
             yield Finding(
                 "error",
@@ -345,7 +345,7 @@ def default_runtime(
             f" devices in {' and '.join(variables)}",
             "An image can set a variable as well as you can (ENV): whoever can run an image of"
             " their own gets any device of this host.",
-            f"$EDITOR {paths.config()[0]}  # policy: [{{source: environment, do: ignore}}]",
+            edit(paths.config()[0], "policy: [{source: environment, do: ignore}]"),
         )
 
 

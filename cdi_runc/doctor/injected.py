@@ -9,7 +9,7 @@ import shutil
 from cdi_runc import files, paths, requests
 from cdi_runc.cli import records
 from cdi_runc.digest import sha256
-from cdi_runc.doctor import Finding, counted, named, rootfs
+from cdi_runc.doctor import Finding, counted, edit, named, rootfs
 from cdi_runc.edits import hooks
 from cdi_runc.errors import BadRequest, BadSpec
 from cdi_runc.specs import check
@@ -155,7 +155,7 @@ def ignored_requests(container: Container) -> Iterator[Finding]:
                 f"it asked for {request['device']} ({request['source']} {request['key']}), and"
                 f" policy decided: {request['decision']}",
                 "The container does not have that device.",
-                f"$EDITOR {paths.config()[0]}  # key policy",
+                edit(paths.config()[0], "key policy"),
             )
 
 
@@ -176,7 +176,7 @@ def conflicts(container: Container) -> Iterator[Finding]:
             f"conflict at {one['where']}: {one['device']} wants {_value(one['after'])}, {other} is"
             f" {_value(one['before'])}, {outcome}",
             "One of the two does not have what it was set up with.",
-            f"$EDITOR {paths.config()[0]}  # key conflicts: cdi, container or refuse",
+            edit(paths.config()[0], "key conflicts: cdi, container or refuse"),
         )
 
 
@@ -347,7 +347,7 @@ def unlike_targets(container: Container, image: View) -> Iterator[Finding]:
                 f"{one.value['source']} is {kinds[0]}, and {one.value['destination']} in the image"
                 f" is {kinds[1]} ({one.origin})",
                 'The runtime cannot mount one over the other: "not a directory".',
-                f"$EDITOR {one.spec}  # change containerPath, or use another image",
+                edit(one.spec, "change containerPath, or use another image"),
             )
 
 
@@ -362,7 +362,7 @@ def over_the_image(container: Container, image: View) -> Iterator[Finding]:
                 f"the mount of {one.value['source']} at {destination} hides all that the image has"
                 f" there ({one.origin})",
                 "Programs of the image do not find their own libraries any more.",
-                f"$EDITOR {one.spec}  # mount single files, or at a path of their own",
+                edit(one.spec, "mount single files, or at a path of their own"),
             )
         elif _LOADER_OR_LIBC.fullmatch(destination.rpartition("/")[2]) and image.find(destination):
             yield Finding(
@@ -370,5 +370,5 @@ def over_the_image(container: Container, image: View) -> Iterator[Finding]:
                 f"{one.value['source']} takes the place of the image's own {destination}"
                 f" ({one.origin})",
                 "Every program of the image runs with the host's C library then, and may crash.",
-                f"$EDITOR {one.spec}  # take this mount out",
+                edit(one.spec, "take this mount out"),
             )

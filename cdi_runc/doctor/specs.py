@@ -6,7 +6,7 @@ import os
 import time
 
 from cdi_runc import edits, files, trust
-from cdi_runc.doctor import Finding, counted, named
+from cdi_runc.doctor import Finding, counted, edit, named
 from cdi_runc.edits import Doubt, hooks, mounts
 from cdi_runc.edits.device_nodes import Edit as Node
 from cdi_runc.errors import Unusable
@@ -85,7 +85,7 @@ def refused(registry: Registry) -> Iterator[Finding]:
                 "error",
                 why,
                 "Neither definition counts, so containers that ask for it do not start.",
-                f"rm {path}  # or the other one",
+                edit(path, f"leave {why.split()[1]} in one of these files only"),
             )
             continue
         if why.startswith(trust.REFUSED):

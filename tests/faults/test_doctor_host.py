@@ -386,6 +386,16 @@ def test_the_first_finding_names_the_cause(sound, name):
     assert first.cure
 
 
+def test_the_cure_of_a_conflict_removes_no_file(sound):
+    """A file in conflict has other devices too, so it is edited."""
+    device_defined_twice(sound)
+    twin = sound.configuration.spec_dir / "twin.json"
+    (finding,) = sound.findings()
+
+    cure = finding.cure.replace("acme.json", twin.name)
+    assert f"${{EDITOR:-vi}} {twin}  # leave acme.com/widget=w0 in one of these files only" == cure
+
+
 @pytest.mark.parametrize("package", ["yaml", "jsonschema", "elftools", "structlog"])
 def test_the_doctor_works_without_its_own_packages(sound, package):
     """With a package missing from its own installation too, it still names that package."""
