@@ -32,6 +32,11 @@ OTHERS = (
     ("CRI-O", "/etc/crio/crio.conf", "/etc/crio/crio.conf.d/*"),
 )
 _NAMES = {"Podman": "podman", "containerd": "containerd", "CRI-O": "cri-o"}
+_COPIED = {
+    "Podman": "Podman copies annotations from an image's manifest",
+    "CRI-O": "CRI-O copies every annotation of a pod",
+}
+"""Where annotations come from whoever made the image or the pod."""
 ANY = "vendor.example/class=any"
 """Stands for a device of which the policy says nothing in particular."""
 PATH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
@@ -335,17 +340,30 @@ def default_runtime(
     ]
     variables = [variable for variable, _, _ in settings.environment]
     for engine, place in places:
+        ways = {}
+        if variables:
+            ways["environment"] = variables, "an image can set a variable as well as you can (ENV)"
+        if engine in _COPIED and settings.annotations:
+            keys = [f"annotations {prefix}*" for prefix in settings.annotations]
+            ways["annotation"] = keys, _COPIED[engine]
         caller = _NAMES.get(engine, "docker")
-        decision = policy.decide(settings.policy, ANY, "environment", caller)
-        if not variables or decision in ("ignore", "refuse"):
+        risky = [
+            way
+            for source, way in ways.items()
+            if policy.decide(settings.policy, ANY, source, caller) not in ("ignore", "refuse")
+        ]
+        if not risky:
             continue
+        asked = " and ".join(word for words, _ in risky for word in words)
+        why = ", and ".join(why for _, why in risky)
+        sources = next(iter(ways)) if len(ways) == 1 else f"[{', '.join(ways)}]"
         yield Finding(
             "warning",
             f"cdi-runc is the default runtime of {engine} ({place}), and containers may ask for"
-            f" devices in {' and '.join(variables)}",
-            "An image can set a variable as well as you can (ENV): whoever can run an image of"
-            " their own gets any device of this host.",
-            edit(paths.config()[0], "policy: [{source: environment, do: ignore}]"),
+            f" devices in {asked}",
+            f"{why[0].upper()}{why[1:]}: whoever can run one of their own gets any device of this"
+            " host.",
+            edit(paths.config()[0], f"policy: [{{source: {sources}, do: ignore}}]"),
         )
 
 

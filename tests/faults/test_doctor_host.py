@@ -559,6 +559,30 @@ def test_podmans_configuration_that_names_a_missing_program_is_found(sound, tmp_
     assert "default runtime of Podman" in risks[0].what
 
 
+@pytest.mark.parametrize("engine", ["Podman", "CRI-O", "containerd"])
+def test_annotations_that_an_engine_copies_are_a_risk_too(sound, tmp_path, engine):
+    """A default runtime is open as long as images or pods can ask in either way."""
+    conf = tmp_path / "engine.conf"
+    conf.write_text('runtime = "cdi"\n')
+    others = ((engine, str(conf)),)
+
+    def found(*sources):
+        sound.configuration.write(policy=[{"source": one, "do": "ignore"} for one in sources])
+        return list(engines.default_runtime([], sound.settings(), others))
+
+    copies = engine != "containerd"
+    (both,), one = found(), found("environment")
+
+    assert copies == ("CDI_DEVICES and annotations cdi.k8s.io/*" in both.what)
+    assert [copies] == [bool(one)]
+    assert [] == found("environment", "annotation")
+    for finding in (both, *one):
+        sources = "[environment, annotation]" if copies else "environment"
+        assert finding.cure.endswith(f"# policy: [{{source: {sources}, do: ignore}}]")
+    for finding in one:
+        assert "CDI_DEVICES" not in finding.what
+
+
 def test_flags_of_the_daemon_that_its_file_repeats_are_found(sound):
     """A daemon does not start again with both."""
     daemon = dockerd.Daemon(1, ("dockerd", "--add-runtime", "x=/x"), str(sound.daemon_json))
