@@ -386,6 +386,15 @@ def test_the_first_finding_names_the_cause(sound, name):
     assert first.cure
 
 
+def test_a_configuration_that_was_named_and_is_missing_has_no_defaults(installation):
+    """What cannot be read is not said to leave the defaults."""
+    env = environment(CDI_RUNC_CONFIG="/nonexistent/config.yaml")
+    done = run(installation.cdictl, "doctor", env=env, check=False)
+
+    assert "cannot read the configuration /nonexistent/config.yaml: No such file" in done.out
+    assert "the defaults hold" not in done.out
+
+
 def test_the_cure_of_a_conflict_removes_no_file(sound):
     """A file in conflict has other devices too, so it is edited."""
     device_defined_twice(sound)
