@@ -11,7 +11,7 @@ import subprocess
 
 from cdi_runc import paths, runtime
 from cdi_runc.doctor import Finding, edit, named, ownership
-from cdi_runc.errors import NoRuntime
+from cdi_runc.errors import BadConfiguration, NoRuntime
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -103,11 +103,14 @@ def configuration(settings: Settings, path: str | None = None) -> Iterator[Findi
     if settings.broken:
         place = path or paths.config()[0]
         found = ownership.distrusted(place)
+        cure = BadConfiguration(settings.broken).cure
+        if cure == BadConfiguration.cure:
+            cure = f"{edit(place)} && cdictl config check"
         yield Finding(
             "error",
             f"the configuration {place} is ignored: {found[0]}" if found else settings.broken,
             "No container that asks for a device starts until it is corrected.",
-            found[1] if found else f"{edit(place)} && cdictl config check",
+            found[1] if found else cure,
         )
 
 
