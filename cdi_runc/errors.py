@@ -30,6 +30,11 @@ class BadConfiguration(CdiRuncError):
 
     cure = "correct it, then check it with: cdictl config check"
 
+    def __init__(self, message: str) -> None:
+        """Take the cause; who may not read the file cannot correct it either."""
+        is_closed = message.endswith(": Permission denied")
+        super().__init__(message, cure="become root, or whoever may read it" if is_closed else None)
+
 
 class BadBundle(CdiRuncError):
     """The bundle's config.json cannot be read, edited or written."""

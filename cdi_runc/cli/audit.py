@@ -135,6 +135,8 @@ def moment(text: str) -> str:
 def run(args: Namespace) -> int:
     """List, show, follow or export audit records."""
     path = common.in_force(args).audit_file
+    if args.audit in ("list", "tail"):
+        records.tell_elsewhere(path)
     if args.audit == "list":
         return _list(args, path)
     if args.audit == "tail":

@@ -65,9 +65,7 @@ def _examine(args: Namespace) -> Report:
         one = containers.in_bundle(args.bundle, found)
     else:
         one = containers.find(args.container, found, [d.host for d in dockers if d.host])
-    return container.examine(
-        one, found, frozenset(name for d in dockers for name in (*d.known, *d.listed))
-    )
+    return container.examine(one, found, engines.runtimes(one.host, dockers) if one.host else None)
 
 
 def _settings() -> settings.Settings:

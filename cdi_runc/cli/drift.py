@@ -16,7 +16,7 @@ from cdi_runc.bundle import Bundle
 from cdi_runc.cli import common, containers, records, rendering, standing, words
 from cdi_runc.cli.rendering import Node, paint
 from cdi_runc.edits import Doubt
-from cdi_runc.errors import BadBundle
+from cdi_runc.errors import BadBundle, CdiRuncError
 from cdi_runc.record import Record
 from cdi_runc.specs import explain
 
@@ -88,8 +88,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """List the containers that are to be made again; 1 if there are any."""
     settings = common.in_force(args)
+    path = settings.audit_file
+    if (elsewhere := records.elsewhere(path)) and next(records.newest(path), None) is None:
+        raise CdiRuncError(elsewhere)
+    records.tell_elsewhere(path)
     today = registry.current(settings)
-    running = list(running_containers(settings.audit_file))
+    running = list(running_containers(path))
     found = [
         Drift(record, pid, tuple(reasons))
         for record, pid in running

@@ -113,6 +113,7 @@ def run(args: Namespace) -> int:
         print("\n".join(_lines(causes, is_chosen)))
     if not causes:
         _tell_nothing(text, subject if is_chosen else None)
+        records.tell_elsewhere(settings.audit_file)
     return 0 if causes else 1
 
 

@@ -44,6 +44,12 @@ def _newest(wanted: Filter, path: str) -> Entry | None:
 
 
 def _unknown(word: str, known: Container | None, path: str) -> CdiRuncError:
+    elsewhere = records.elsewhere(path)
+    if known and elsewhere:
+        return CdiRuncError(
+            f"{known.engine} knows the container {known.title}, and {path} has no record of it",
+            cure=elsewhere,
+        )
     if known:
         return CdiRuncError(
             f"{known.engine} knows the container {known.title}, but there is no audit record of it:"
@@ -52,5 +58,5 @@ def _unknown(word: str, known: Container | None, path: str) -> CdiRuncError:
         )
     return CdiRuncError(
         f"no audit record of {word!r} in {path}, and no engine here knows such a container",
-        cure="see all records: cdictl audit list",
+        cure=elsewhere or "see all records: cdictl audit list",
     )

@@ -15,7 +15,7 @@ import re
 import sys
 from fnmatch import fnmatchcase
 
-from cdi_runc import jsonio
+from cdi_runc import jsonio, paths
 from cdi_runc.errors import CdiRuncError
 from cdi_runc.record import Record
 
@@ -144,6 +144,25 @@ def _closed(path: str, error: PermissionError) -> CdiRuncError:
         f"cannot read the audit file {path}: {error.strerror}",
         cure="become root, or whoever may read it",
     )
+
+
+def elsewhere(path: str) -> str:
+    """Return where the records of root's engines are, if those at *path* are a user's own.
+
+    Who may ask root's Docker daemon need not be root, and would take what is not here for all.
+    """
+    if paths.is_system() or path.startswith(f"{paths.LOGS}/") or not paths.exists(paths.LOGS):
+        return ""
+    return (
+        f"only your own records, in {path}, are read here; those of root's engines are in"
+        f" {paths.LOGS}: call it with sudo"
+    )
+
+
+def tell_elsewhere(path: str) -> None:
+    """Tell on standard error that there are other records than those at *path*, if so."""
+    if told := elsewhere(path):
+        print(f"cdictl: {told}", file=sys.stderr)
 
 
 def newest(

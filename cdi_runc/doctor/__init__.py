@@ -7,6 +7,8 @@ is real as defaults, changes nothing, and yields a finding for each fault.  ``ho
 
 from __future__ import annotations
 
+import shlex
+
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -79,6 +81,14 @@ def named(words: Sequence[str], shown: int = SHOWN) -> str:
     unique = list(dict.fromkeys(words))
     more = f" and {len(unique) - shown} more" if len(unique) > shown else ""
     return ", ".join(unique[:shown]) + more
+
+
+def edit(path: str, what: str = "") -> str:
+    """Return the command that edits *path*; *what* is to be done there.
+
+    With a plain ``$EDITOR`` that is not set, a shell would run the file.
+    """
+    return f"${{EDITOR:-vi}} {shlex.quote(path)}" + (f"  # {what}" if what else "")
 
 
 def counted(number: int, one: str) -> str:

@@ -8,7 +8,7 @@ import pwd
 import stat
 
 from cdi_runc import files, paths
-from cdi_runc.doctor import Finding, named
+from cdi_runc.doctor import Finding, edit, named
 from cdi_runc.errors import BadSpec
 from cdi_runc.specs import document
 from cdi_runc.specs.compile import SIZE_LIMIT
@@ -197,9 +197,9 @@ def forbidden(container: Container) -> Iterator[Finding]:
             'Opening it fails with "permission denied".'
             + (" Its owner is outside the user namespace." if unknown else "")
             + ("" if by_group or unknown else " Its mode gives no group what is missing."),
-            f"$EDITOR {one.spec}  # add to the device: additionalGids: [{gid}]"
+            edit(one.spec, f"add to the device: additionalGids: [{gid}]")
             if by_group
-            else f"$EDITOR {one.spec}  # add to the node: fileMode: 0666",
+            else edit(one.spec, "add to the node: fileMode: 0666"),
         )
 
 

@@ -8,7 +8,7 @@ import os
 import shutil
 import stat
 
-from cdi_runc import trust
+from cdi_runc import paths, trust
 from cdi_runc.doctor import Finding, ownership
 
 TYPE_CHECKING = False
@@ -71,6 +71,9 @@ def _fault_above(path: str) -> tuple[str, str]:
     if found := ownership.distrusted(directory, of_log=True):
         return found
     if not os.access(directory, os.W_OK | os.X_OK):
+        if os.stat(directory).st_uid != os.geteuid():
+            cure = f"ls -ld {directory}  # set audit.file, or HOME or XDG_STATE_HOME"
+            return f"{directory} cannot be written to", cure
         if os.statvfs(directory).f_flag & os.ST_RDONLY:
             cure = f"mount -o remount,rw $(findmnt -no TARGET -T {directory})"
             return f"{directory} is on a read-only file system", cure
@@ -98,6 +101,15 @@ def rotated(
     size = os.stat(path).st_size if os.path.isfile(path) else 0
     rules = f"{path} {{\\n weekly\\n rotate 8\\n compress\\n missingok\\n notifempty\\n}}\\n"
     grown = f", and has grown to {size >> 20} MiB" if size >= large else ""
+    if not paths.is_system():  # whose files are not the system's logrotate's affair
+        if grown:
+            yield Finding(
+                "warning",
+                f"{path} has grown to {size >> 20} MiB",
+                "It grows by about 2 KiB with each container that gets a device.",
+                f"mv {path} {path}-$(date +%Y%m%d)  # cdictl audit reads it there too",
+            )
+        return
     if not any(_rotates(one, path) for one in patterns):
         yield Finding(
             "warning" if grown else "note",

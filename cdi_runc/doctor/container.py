@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from cdi_runc.settings import Settings
 
 
-def examine(container: Container, settings: Settings, runtimes: frozenset[str]) -> Report:
-    """Look over one container; *runtimes* are the names under which Docker knows cdi-runc."""
+def examine(container: Container, settings: Settings, runtimes: frozenset[str] | None) -> Report:
+    """Look over one container.
+
+    *runtimes* are the names under which its Docker daemon knows cdi-runc; None if none was asked.
+    """
     config = container.config
     mounts = [mount for mount in config.get("mounts") or () if isinstance(mount, dict)]
     ours = [one.value for one in container.of("mounts")]

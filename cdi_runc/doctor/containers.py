@@ -57,6 +57,8 @@ class Container(Record):
     layers: tuple[str, ...]
     details: Entry
     """What the engine's own inspect says of it; empty if there is no such thing."""
+    host: str
+    """The address of the Docker daemon that says so, or nothing."""
 
     def of(self, kind: str, below: str = "") -> list[Injected]:
         """Return what was injected of one kind, at one place."""
@@ -90,7 +92,7 @@ def find(wanted: str, settings: Settings, hosts: Sequence[str] = ()) -> Containe
         CdiRuncError: nobody knows it.
 
     """
-    details = _in_docker(wanted, (*containers.docker_hosts(), *hosts))
+    details, host = _in_docker(wanted, (*containers.docker_hosts(), *hosts))
     engine, bundle = "docker" if details else "", ""
     id_ = str(details.get("Id") or wanted)
     record = next(records.newest(settings.audit_file, Filter(container=id_)), None)
@@ -103,7 +105,8 @@ def find(wanted: str, settings: Settings, hosts: Sequence[str] = ()) -> Containe
         raise CdiRuncError(
             f"no engine here knows a container {wanted!r}, and {settings.audit_file} has no record"
             " of such an id",
-            cure="see those on record with: cdictl audit list; or name its bundle with --bundle",
+            cure=records.elsewhere(settings.audit_file)
+            or "see those on record with: cdictl audit list; or name its bundle with --bundle",
         )
     bundle = bundle or str((record or {}).get("bundle") or "")
     config = None
@@ -122,19 +125,20 @@ def find(wanted: str, settings: Settings, hosts: Sequence[str] = ()) -> Containe
         config=config,
         record=record,
         details=details,
+        host=host,
         settings=settings,
     )
 
 
-def _in_docker(wanted: str, hosts: Sequence[str]) -> Entry:
+def _in_docker(wanted: str, hosts: Sequence[str]) -> tuple[Entry, str]:
     for host in dict.fromkeys(hosts):
         try:
             found = docker_api.inspect(host, wanted)
         except OSError:
             continue
         if found:
-            return found
-    return {}
+            return found, host
+    return {}, ""
 
 
 def in_bundle(directory: str, settings: Settings) -> Container:
@@ -157,6 +161,7 @@ def in_bundle(directory: str, settings: Settings) -> Container:
         config=config,
         record=record,
         details={},
+        host="",
         settings=settings,
     )
 
@@ -185,6 +190,7 @@ def _container(  # noqa: PLR0913
     config: Config | None,
     record: Entry | None,
     details: Entry,
+    host: str,
     settings: Settings,
 ) -> Container:
     left = standing.of(record["edits"] if record else ()).values()
@@ -206,6 +212,7 @@ def _container(  # noqa: PLR0913
         injected=tuple(Injected(*one.values()) for one in left),
         layers=_layers(whole, bundle, details),
         details=details,
+        host=host,
     )
 
 

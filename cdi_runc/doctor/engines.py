@@ -8,7 +8,7 @@ import re
 import shutil
 
 from cdi_runc import paths, policy
-from cdi_runc.doctor import Finding, installation
+from cdi_runc.doctor import Finding, edit, installation
 from cdi_runc.engines import NAME, daemon_json, docker_api, dockerd
 from cdi_runc.engines.config_file import BadConfigFile, ConfigFile
 from cdi_runc.record import Record
@@ -32,6 +32,11 @@ OTHERS = (
     ("CRI-O", "/etc/crio/crio.conf", "/etc/crio/crio.conf.d/*"),
 )
 _NAMES = {"Podman": "podman", "containerd": "containerd", "CRI-O": "cri-o"}
+_COPIED = {
+    "Podman": "Podman copies annotations from an image's manifest",
+    "CRI-O": "CRI-O copies every annotation of a pod",
+}
+"""Where annotations come from whoever made the image or the pod."""
 ANY = "vendor.example/class=any"
 """Stands for a device of which the policy says nothing in particular."""
 PATH = f"{os.environ.get('PATH', '')}:/usr/local/sbin:/usr/sbin:/sbin"
@@ -138,6 +143,21 @@ def _asked(config: str, daemon: dockerd.Daemon | None, get: Callable[[str, str],
     return Docker(config, values, fault, daemon, host, info, silence)
 
 
+def runtimes(
+    host: str, found: Sequence[Docker], get: Callable[[str, str], Any] = docker_api.get
+) -> frozenset[str] | None:
+    """Return the names under which the daemon at *host* knows cdi-runc; None if it does not say.
+
+    It need not be one of those *found*: another user's daemon may be ours to ask.
+    """
+    try:
+        info = get(host, "/info") or {}
+    except OSError:
+        return None
+    asked = Docker("", {}, "", None, host, info, "")
+    return frozenset(name for docker in (*found, asked) for name in (*docker.known, *docker.listed))
+
+
 def registrations(
     found: Sequence[Docker], others: Sequence[Sequence[str]] = OTHERS
 ) -> list[Registration]:
@@ -176,7 +196,7 @@ def unreadable(found: Sequence[Docker]) -> Iterator[Finding]:
                 "error",
                 f"{docker.config} cannot be used: {docker.fault}",
                 "Docker does not start with it, and takes up nothing from it while it runs.",
-                f"$EDITOR {docker.config}",
+                edit(docker.config),
             )
         if docker.silence:
             yield Finding(
@@ -190,6 +210,14 @@ def unreadable(found: Sequence[Docker]) -> Iterator[Finding]:
 def unregistered(found: Sequence[Docker], known: Sequence[Registration]) -> Iterator[Finding]:
     """Look for a Docker that does not know cdi-runc, where no other engine does either."""
     if known:
+        return
+    if not paths.is_system() and not any(docker.daemon for docker in found):
+        yield Finding(
+            "note",
+            "only your own engines are looked at here, and none of them knows cdi-runc",
+            "What root's engines know, and what their containers got, can be told by root alone.",
+            "sudo cdictl doctor",
+        )
         return
     for docker in found:
         if not docker.fault:
@@ -268,7 +296,7 @@ def missing_programs(known: Sequence[Registration]) -> Iterator[Finding]:
             f"cdictl configure docker --runtime-name {one.name} --runtime-path"
             " $(command -v cdi-runc)"
         )
-        cure = again if one.engine.startswith("Docker") else f"$EDITOR {one.place}"
+        cure = again if one.engine.startswith("Docker") else edit(one.place)
         if not one.program:
             yield Finding(
                 "error",
@@ -312,17 +340,30 @@ def default_runtime(
     ]
     variables = [variable for variable, _, _ in settings.environment]
     for engine, place in places:
+        ways = {}
+        if variables:
+            ways["environment"] = variables, "an image can set a variable as well as you can (ENV)"
+        if engine in _COPIED and settings.annotations:
+            keys = [f"annotations {prefix}*" for prefix in settings.annotations]
+            ways["annotation"] = keys, _COPIED[engine]
         caller = _NAMES.get(engine, "docker")
-        decision = policy.decide(settings.policy, ANY, "environment", caller)
-        if not variables or decision in ("ignore", "refuse"):
+        risky = [
+            way
+            for source, way in ways.items()
+            if policy.decide(settings.policy, ANY, source, caller) not in ("ignore", "refuse")
+        ]
+        if not risky:
             continue
+        asked = " and ".join(word for words, _ in risky for word in words)
+        why = ", and ".join(why for _, why in risky)
+        sources = next(iter(ways)) if len(ways) == 1 else f"[{', '.join(ways)}]"
         yield Finding(
             "warning",
             f"cdi-runc is the default runtime of {engine} ({place}), and containers may ask for"
-            f" devices in {' and '.join(variables)}",
-            "An image can set a variable as well as you can (ENV): whoever can run an image of"
-            " their own gets any device of this host.",
-            f"$EDITOR {paths.config()[0]}  # policy: [{{source: environment, do: ignore}}]",
+            f" devices in {asked}",
+            f"{why[0].upper()}{why[1:]}: whoever can run one of their own gets any device of this"
+            " host.",
+            edit(paths.config()[0], f"policy: [{{source: {sources}, do: ignore}}]"),
         )
 
 

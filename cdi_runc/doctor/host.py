@@ -107,7 +107,7 @@ def examine(settings: Settings, dockers: Sequence[Docker] | None = None) -> Repo
                 f"{len(sound)} in {places}: {counted(len(registry.names()), 'device')}",
             )
         )
-    facts.append(("config", _config()))
+    facts.append(("config", _config(settings)))
     facts.append(("audit", settings.audit_file))
     return Report(tuple(facts), ordered(findings))
 
@@ -119,6 +119,6 @@ def _real(settings: Settings, launchers: Sequence[installation.Launcher]) -> str
         return ""
 
 
-def _config() -> str:
+def _config(settings: Settings) -> str:
     path, _ = paths.config()
-    return path if os.path.exists(path) else f"{path} (none: the defaults hold)"
+    return path if settings.broken or os.path.exists(path) else f"{path} (none: the defaults hold)"

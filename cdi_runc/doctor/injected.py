@@ -7,8 +7,9 @@ import re
 import shutil
 
 from cdi_runc import files, paths, requests
+from cdi_runc.cli import records
 from cdi_runc.digest import sha256
-from cdi_runc.doctor import Finding, counted, named, rootfs
+from cdi_runc.doctor import Finding, counted, edit, named, rootfs
 from cdi_runc.edits import hooks
 from cdi_runc.errors import BadRequest, BadSpec
 from cdi_runc.specs import check
@@ -71,7 +72,8 @@ def engine_error(container: Container) -> Iterator[Finding]:
         yield Finding(
             "error",
             f"Docker could not start it: {text}",
-            "It is the runtime's own error; cdi-runc had done its part.",
+            "It is the runtime's own error"
+            + ("; cdi-runc had done its part." if container.record else "."),
             f"cdictl audit show {container.id[:12]}",
         )
 
@@ -95,11 +97,11 @@ def _program(one: Injected) -> str:
 
 
 def not_ours(
-    container: Container, settings: Settings, runtimes: frozenset[str]
+    container: Container, settings: Settings, runtimes: frozenset[str] | None
 ) -> Iterator[Finding]:
     """Look for a container that asks for devices, and that cdi-runc never saw.
 
-    *runtimes* are the names under which Docker knows cdi-runc.
+    *runtimes* are the names under which its Docker daemon knows cdi-runc; None if none was asked.
     """
     if container.record is not None or container.injected:
         return
@@ -121,12 +123,19 @@ def not_ours(
             "cdi-runc left it as it was.",
             "docker run --runtime=cdi --env CDI_DEVICES=vendor.com/class=name ...",
         )
-    elif name and name not in runtimes:
+    elif runtimes is not None and name and name not in runtimes:
         yield Finding(
             "error",
             f"it asks for {named(asked)}, and was made with the runtime {name!r}, not cdi-runc",
             "Only cdi-runc gives it devices, so it has none.",
             "docker run --runtime=cdi ...",
+        )
+    elif elsewhere := records.elsewhere(settings.audit_file):
+        yield Finding(
+            "warning",
+            f"it asks for {named(asked)}, and {elsewhere}",
+            "What it got cannot be told from here.",
+            f"sudo cdictl doctor {container.id[:12]}",
         )
     else:
         yield Finding(
@@ -146,7 +155,7 @@ def ignored_requests(container: Container) -> Iterator[Finding]:
                 f"it asked for {request['device']} ({request['source']} {request['key']}), and"
                 f" policy decided: {request['decision']}",
                 "The container does not have that device.",
-                f"$EDITOR {paths.config()[0]}  # key policy",
+                edit(paths.config()[0], "key policy"),
             )
 
 
@@ -167,7 +176,7 @@ def conflicts(container: Container) -> Iterator[Finding]:
             f"conflict at {one['where']}: {one['device']} wants {_value(one['after'])}, {other} is"
             f" {_value(one['before'])}, {outcome}",
             "One of the two does not have what it was set up with.",
-            f"$EDITOR {paths.config()[0]}  # key conflicts: cdi, container or refuse",
+            edit(paths.config()[0], "key conflicts: cdi, container or refuse"),
         )
 
 
@@ -338,7 +347,7 @@ def unlike_targets(container: Container, image: View) -> Iterator[Finding]:
                 f"{one.value['source']} is {kinds[0]}, and {one.value['destination']} in the image"
                 f" is {kinds[1]} ({one.origin})",
                 'The runtime cannot mount one over the other: "not a directory".',
-                f"$EDITOR {one.spec}  # change containerPath, or use another image",
+                edit(one.spec, "change containerPath, or use another image"),
             )
 
 
@@ -353,7 +362,7 @@ def over_the_image(container: Container, image: View) -> Iterator[Finding]:
                 f"the mount of {one.value['source']} at {destination} hides all that the image has"
                 f" there ({one.origin})",
                 "Programs of the image do not find their own libraries any more.",
-                f"$EDITOR {one.spec}  # mount single files, or at a path of their own",
+                edit(one.spec, "mount single files, or at a path of their own"),
             )
         elif _LOADER_OR_LIBC.fullmatch(destination.rpartition("/")[2]) and image.find(destination):
             yield Finding(
@@ -361,5 +370,5 @@ def over_the_image(container: Container, image: View) -> Iterator[Finding]:
                 f"{one.value['source']} takes the place of the image's own {destination}"
                 f" ({one.origin})",
                 "Every program of the image runs with the host's C library then, and may crash.",
-                f"$EDITOR {one.spec}  # take this mount out",
+                edit(one.spec, "take this mount out"),
             )

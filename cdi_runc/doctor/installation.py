@@ -10,8 +10,8 @@ import shutil
 import subprocess
 
 from cdi_runc import paths, runtime
-from cdi_runc.doctor import Finding, named, ownership
-from cdi_runc.errors import NoRuntime
+from cdi_runc.doctor import Finding, edit, named, ownership
+from cdi_runc.errors import BadConfiguration, NoRuntime
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -103,11 +103,14 @@ def configuration(settings: Settings, path: str | None = None) -> Iterator[Findi
     if settings.broken:
         place = path or paths.config()[0]
         found = ownership.distrusted(place)
+        cure = BadConfiguration(settings.broken).cure
+        if cure == BadConfiguration.cure:
+            cure = f"{edit(place)} && cdictl config check"
         yield Finding(
             "error",
             f"the configuration {place} is ignored: {found[0]}" if found else settings.broken,
             "No container that asks for a device starts until it is corrected.",
-            found[1] if found else f"$EDITOR {place} && cdictl config check",
+            found[1] if found else cure,
         )
 
 
@@ -247,7 +250,7 @@ def real_runtime(
 ) -> Iterator[Finding]:
     """Look for the real runtime: that it is there, is not ourselves, and answers."""
     launcher = found[0].path if found else ""
-    key = f"$EDITOR {config or paths.config()[0]}  # runtime: /path/to/runc"
+    key = edit(config or paths.config()[0], "runtime: /path/to/runc")
     try:
         path = runtime.find(settings.runtime, launcher)
     except NoRuntime as error:

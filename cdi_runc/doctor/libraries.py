@@ -6,7 +6,7 @@ import os
 import re
 
 from cdi_runc import files
-from cdi_runc.doctor import Finding, counted, elf, named, rootfs
+from cdi_runc.doctor import Finding, counted, edit, elf, named, rootfs
 from cdi_runc.record import Record
 
 TYPE_CHECKING = False
@@ -327,7 +327,7 @@ def missing_libraries(found: Sequence[Piece], own: Image, view: View) -> Iterato
             f"{one.object.path} needs {name}, which is neither in the image nor injected"
             f" ({one.origin})",
             f'It cannot be loaded: "{name}: cannot open shared object file".',
-            f"$EDITOR {_spec(one)}  # add a mount of {name}; or install it in the image",
+            edit(_spec(one), f"add a mount of {name}; or install it in the image"),
         )
 
 
@@ -355,7 +355,7 @@ def outside_path(
                 f" which is not ({one.origin})",
                 f'They end with "{one.object.soname}: cannot open shared object file": nobody made'
                 " the link, since ldconfig does not run by itself.",
-                f"$EDITOR {_spec(one)}  # mount it as {place}/{one.object.soname}, too",
+                edit(_spec(one), f"mount it as {place}/{one.object.soname}, too"),
             )
         else:
             places.setdefault(place, []).append(one)
@@ -372,7 +372,7 @@ def outside_path(
                 if known
                 else f"the directory is neither in LD_LIBRARY_PATH nor in {CONFIGURATION}."
             ),
-            f"$EDITOR {_spec(own_pieces[0])}  # add to the device: env: [LD_LIBRARY_PATH={place}]",
+            edit(_spec(own_pieces[0]), f"add to the device: env: [LD_LIBRARY_PATH={place}]"),
         )
 
 

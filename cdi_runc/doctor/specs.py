@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from cdi_runc import edits, files, trust
-from cdi_runc.doctor import Finding, counted, named
+from cdi_runc import edits, files, paths, trust
+from cdi_runc.doctor import Finding, counted, edit, named
 from cdi_runc.edits import Doubt, hooks, mounts
 from cdi_runc.edits.device_nodes import Edit as Node
 from cdi_runc.errors import Unusable
@@ -71,12 +71,12 @@ def _uses(device: Device, name: str, groups: Groups) -> list[Use]:
 def refused(registry: Registry) -> Iterator[Finding]:
     """Look for files that cannot be used, and for devices that two files define."""
     kinds = _kinds(registry)
-    for paths, why in registry.conflicts.values():
+    for name, (paths, why) in registry.conflicts.items():
         yield Finding(
             "error",
             why,
             "No definition counts, so containers that ask for it do not start.",
-            f"$EDITOR {paths[0]}  # or another one: leave the device in one of these files only",
+            edit(paths[0], f"leave {name} in one of these files only"),
         )
     for path, why, kind, rank in registry.faults:
         if why.startswith(trust.REFUSED):
@@ -155,8 +155,23 @@ def none(registry: Registry) -> Iterator[Finding]:
             "warning",
             f"there is no spec file in {' or '.join(registry.spec_dirs)}",
             "There is no device that a container could ask for.",
-            f"cdictl spec generate --output-dir {registry.spec_dirs[0]}  # or your vendor's tool",
+            _generate(registry.spec_dirs),
         )
+
+
+def _generate(spec_dirs: Sequence[str]) -> str:
+    """Return the command that writes spec files where the caller may."""
+    own = spec_dirs if paths.is_system() else [*filter(_is_own, reversed(spec_dirs))]
+    if not own:
+        return f"# have root call: cdictl spec generate --output-dir {spec_dirs[0]}"
+    return f"cdictl spec generate --output-dir {own[0]}  # or your vendor's tool"
+
+
+def _is_own(directory: str) -> bool:
+    """Tell whether *directory*, or the nearest above it that is there, is the caller's own."""
+    while not os.path.exists(directory):
+        directory = os.path.dirname(directory)
+    return os.stat(directory).st_uid == os.geteuid() and os.access(directory, os.W_OK)
 
 
 def _regenerate(use: Use) -> str:

@@ -157,3 +157,46 @@ def test_what_cannot_be_read_is_named(call, user, installation, what):
     user.spec({"env": ["ACME=home"]})
     assert call("sh", "-c", "echo $ACME").out == "home\n"
     assert f"spec file ignored: {told}: Permission denied" in user.records()[-1]["warnings"]
+
+
+def test_cures_are_what_the_user_can_do(installation, user):
+    """Who is not root is not asked to change the system, and spec files go to the user's own."""
+    told = user(installation.cdictl, "doctor", "--json", check=False).out
+    homeless = {**user.env, "HOME": "/nonexistent"}
+    del homeless["XDG_RUNTIME_DIR"]
+    lost = user(installation.cdictl, "doctor", "--json", check=False, env=homeless).out
+    cures, without = (
+        {one["check"]: one["cure"] for one in json.loads(out)["findings"]} for out in (told, lost)
+    )
+
+    assert f"cdictl spec generate --output-dir {user.runtime_dir}/cdi" in cures["none"]
+    assert "# have root call: cdictl spec generate --output-dir /etc/cdi" == without["none"]
+    assert "ls -ld /  # set audit.file, or HOME or XDG_STATE_HOME" == without["writable"]
+    assert "rotated" not in {**cures, **without}
+
+
+def test_an_audit_file_that_has_grown_is_moved(installation, user):
+    """A user's own audit file is kept small without the system's logrotate."""
+    user.write(user.audit_file, "")
+    with user.audit_file.open("r+b") as file:
+        file.truncate(201 << 20)
+    told = user(installation.cdictl, "doctor", "--json", check=False).out
+    (cure,) = (one["cure"] for one in json.loads(told)["findings"] if one["check"] == "rotated")
+    user("sh", "-c", cure)
+
+    assert not user.audit_file.exists()
+    assert [201 << 20] == [file.stat().st_size for file in user.audit_file.parent.iterdir()]
+
+
+def test_a_configuration_that_is_closed_to_the_user_is_not_theirs_to_correct(installation, user):
+    """Who may not read the configuration is told who may."""
+    directory = user.etc / "cdi-runc"
+    directory.mkdir()
+    path = directory / "config.yaml"
+    path.write_text("wait: 1\n")
+    path.chmod(0o600)
+    listed = user(installation.cdictl, "devices", check=False)
+    examined = user(installation.cdictl, "doctor", check=False)
+
+    assert "config.yaml: Permission denied; become root, or whoever may read it" in listed.err
+    assert "cure: become root, or whoever may read it" in examined.out

@@ -387,6 +387,25 @@ def test_the_first_finding_names_the_cause(sound, name):
     assert first.cure
 
 
+def test_a_configuration_that_was_named_and_is_missing_has_no_defaults(installation):
+    """What cannot be read is not said to leave the defaults."""
+    env = environment(CDI_RUNC_CONFIG="/nonexistent/config.yaml")
+    done = run(installation.cdictl, "doctor", env=env, check=False)
+
+    assert "cannot read the configuration /nonexistent/config.yaml: No such file" in done.out
+    assert "the defaults hold" not in done.out
+
+
+def test_the_cure_of_a_conflict_removes_no_file(sound):
+    """A file in conflict has other devices too, so it is edited."""
+    device_defined_twice(sound)
+    twin = sound.configuration.spec_dir / "twin.json"
+    (finding,) = sound.findings()
+
+    cure = finding.cure.replace("acme.json", twin.name)
+    assert f"${{EDITOR:-vi}} {twin}  # leave acme.com/widget=w0 in one of these files only" == cure
+
+
 @pytest.mark.parametrize("package", ["yaml", "jsonschema", "elftools", "structlog"])
 def test_the_doctor_works_without_its_own_packages(sound, package):
     """With a package missing from its own installation too, it still names that package."""
@@ -548,6 +567,30 @@ def test_podmans_configuration_that_names_a_missing_program_is_found(sound, tmp_
     assert [f"{tmp_path}/gone/cdi-runc"] == [one.program for one in known]
     assert "is missing" in missing[0].what
     assert "default runtime of Podman" in risks[0].what
+
+
+@pytest.mark.parametrize("engine", ["Podman", "CRI-O", "containerd"])
+def test_annotations_that_an_engine_copies_are_a_risk_too(sound, tmp_path, engine):
+    """A default runtime is open as long as images or pods can ask in either way."""
+    conf = tmp_path / "engine.conf"
+    conf.write_text('runtime = "cdi"\n')
+    others = ((engine, str(conf)),)
+
+    def found(*sources):
+        sound.configuration.write(policy=[{"source": one, "do": "ignore"} for one in sources])
+        return list(engines.default_runtime([], sound.settings(), others))
+
+    copies = engine != "containerd"
+    (both,), one = found(), found("environment")
+
+    assert copies == ("CDI_DEVICES and annotations cdi.k8s.io/*" in both.what)
+    assert [copies] == [bool(one)]
+    assert [] == found("environment", "annotation")
+    for finding in (both, *one):
+        sources = "[environment, annotation]" if copies else "environment"
+        assert finding.cure.endswith(f"# policy: [{{source: {sources}, do: ignore}}]")
+    for finding in one:
+        assert "CDI_DEVICES" not in finding.what
 
 
 def test_flags_of_the_daemon_that_its_file_repeats_are_found(sound):

@@ -5,9 +5,10 @@ import re
 from functools import partial
 
 import pytest
+from support.programs import need, run
 
 from cdi_runc.cli import doctor, main
-from cdi_runc.doctor import Finding, Report, carry_out, named, ordered
+from cdi_runc.doctor import Finding, Report, carry_out, edit, named, ordered
 
 
 def finding(severity, what):
@@ -40,6 +41,18 @@ def test_a_check_that_fails_is_a_finding():
 
     assert ["broken", "sound"] == [one.check for one in found]
     assert "the check broken could not be made: OSError" in found[0].what
+
+
+def test_an_editor_is_started_and_no_file(tmp_path):
+    """Without $EDITOR the cure starts vi, and a path with blanks stays one."""
+    vi, spec = tmp_path / "vi", tmp_path / "my spec.yaml"
+    for program, words in ((vi, 'echo "$#: $*"'), (spec, "echo the file was run")):
+        program.write_text(f"#!/bin/sh\n{words}\n")
+        program.chmod(0o755)
+    cure = [need("sh"), "-c", edit(str(spec), "take this out")]
+    done = run(*cure, env={"PATH": str(tmp_path)})
+
+    assert f"1: {spec}\n" == done.out
 
 
 def test_long_lists_are_cut():
