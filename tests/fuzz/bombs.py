@@ -77,7 +77,7 @@ SPEC = {
         HEAD + b"a: &a {" + b"x" * 100_000 + b": 1}\nb: [" + b"*a," * 100_000 + b"]\n"
     ),
     "yaml-values": lambda: b"[" + b"a," * (BIG // 2) + b"a]",
-    "tagged-values": lambda: b"[" + b"!a b," * (BIG // 5) + b"a]",
+    "tagged-values": lambda: b"[" + b"!a b," * (BIG // 3) + b"a]",
     "yaml-keys": lambda: b"".join(b"k%d: 1\n" % one for one in range(MANY)),
     "unknown-fields": lambda: HEAD + b"".join(b"k%d: 1\n" % one for one in range(50_000)),
     "anchors": lambda: b"".join(b"- &a%d x\n" % one for one in range(100_000)),
