@@ -1,8 +1,10 @@
 """Which requests are granted: rules of the configuration, and the first that matches decides (C3).
 
-Trusted: the rules, and the source of a request.  An engine is known by the runtime's root, which
-is the engine's own argument; where that says nothing, by annotations, which Podman also takes from
-images (see :func:`cdi_runc.audit.engine`).
+Trusted: the rules, and the source of a request.  An engine is known by the arguments that it gives
+(:func:`cdi_runc.audit.engine`), never by annotations, which Podman takes from images too.  A rule
+for engines that grants needs one that is known; one that ignores or refuses also holds where it may
+be one of its engines: any may be behind a call that does not tell, and Podman, which can be told to
+give a root, behind one that looks like CRI-O's.
 """
 
 from __future__ import annotations
@@ -25,11 +27,16 @@ def decide(rules: Sequence[Rule], device: str, source: str, engine: str) -> str:
     for sources, patterns, engines, decision in rules:
         if (
             (not sources or source in sources)
-            and (not engines or engine in engines)
+            and (not engines or engine in engines or _may_be(engine, engines, decision))
             and (not patterns or matches_any(patterns, device))
         ):
             return decision
     return "allow"
+
+
+def _may_be(engine: str, engines: Sequence[str], decision: str) -> bool:
+    is_open = not engine or (engine == "cri-o" and "podman" in engines)
+    return is_open and decision in ("ignore", "refuse")
 
 
 def check(wanted: list[Request]) -> list[str]:

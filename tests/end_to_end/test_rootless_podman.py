@@ -40,6 +40,20 @@ def test_device_and_places(rootless_podman, user, installation):
     assert list((user.state_dir / "exec-default").iterdir()) == []
 
 
+def test_forged_engine(rootless_podman, user):
+    """Podman is known by its call, whatever the container's annotations say of its engine."""
+    user.spec({"env": ["ACME=1"]})
+    rules = [{"engine": "cri-o", "do": "allow"}, {"engine": "podman", "do": "ignore"}]
+    user.write(user.home / ".config/cdi-runc/config.yaml", json.dumps({"policy": rules}))
+    forged = ("io.container.manager=me", "io.kubernetes.cri-o.Forged=1")
+    options = [word for one in forged for word in ("--annotation", one)]
+    said = rootless_podman.run(*ONE, *options, command=["sh", "-c", "echo $ACME."])
+    (record,) = user.records()
+
+    assert (said.out, record["engine"]) == (".\n", "podman")
+    assert [request["decision"] for request in record["requests"]] == ["ignore"]
+
+
 def test_specs_of_the_host(rootless_podman, user):
     """Root's spec files count as well, and the user's own win over them."""
     user.spec({"env": ["FROM=host"]}, user.etc / "cdi")

@@ -84,6 +84,25 @@ def test_each_mention_is_decided_by_itself():
     assert f"the policy ignores device {CAMERA}" in told
 
 
+@pytest.mark.parametrize(
+    ("engine", "of", "expected"),
+    [
+        ("", "podman", ["allow", "ignore", "refuse"]),
+        ("", "docker", ["allow", "ignore", "refuse"]),
+        ("cri-o", "podman", ["allow", "ignore", "refuse"]),
+        ("podman", "cri-o", ["allow", "allow", "allow"]),
+        ("docker", "[podman, cri-o]", ["allow", "allow", "allow"]),
+        ("podman", "podman", ["optional", "ignore", "refuse"]),
+    ],
+)
+def test_engine_that_is_not_known(engine, of, expected):
+    """It gets what no rule for an engine grants, and nothing that one of them takes."""
+    decisions = ("optional", "ignore", "refuse")
+    texts = [f"[{{engine: {of}, do: {decision}}}]" for decision in decisions]
+
+    assert expected == [policy.decide(rules(text), GPU, "annotation", engine) for text in texts]
+
+
 def test_what_is_ignored_need_not_be_understood():
     """A variable that nobody listens to cannot keep a container from starting."""
     config = {"process": {"env": ["CDI_DEVICES=/dev/video0,,"]}}
