@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     """Sources, patterns of qualified names, engines (each: none for any), and the decision."""
 
 
+TOLD = 20  # ignored requests of one container
+
+
 def decide(rules: Sequence[Rule], device: str, source: str, engine: str) -> str:
     """Return ``allow``, ``optional``, ``ignore`` or ``refuse``; allow where no rule matches."""
     for sources, patterns, engines, decision in rules:
@@ -40,21 +43,30 @@ def _may_be(engine: str, engines: Sequence[str], decision: str) -> bool:
 
 
 def check(wanted: list[Request]) -> list[str]:
-    """Return what to say of each device that is ignored, and not granted to another mention.
+    """Return what to say of devices that are ignored, and not granted to another mention.
+
+    Each is told once, and so many of them that a log stays readable.
 
     Raises:
         Refused: one of them is refused.
 
     """
-    granted = requests.devices(wanted)
-    told = []
+    granted = set(requests.devices(wanted))
+    ignored = 0
+    told: dict[str, None] = {}
     for request in wanted:
         named = f"device {request.device}, asked for by {request.source} {request.key}"
         if request.decision == "refuse":
             raise errors.Refused(f"the policy refuses {named}")
-        if request.decision == "ignore" and request.device not in granted:
-            told.append(f"the policy ignores {named}: the container starts without it")
-    return told
+        if request.decision == "ignore":
+            ignored += 1
+            if request.device not in granted:
+                told[f"the policy ignores {named}: the container starts without it"] = None
+    texts = [*told]
+    if len(texts) > TOLD or ignored == requests.MOST:
+        or_more = " or more" if ignored == requests.MOST else ""
+        texts[TOLD:] = [f"the policy ignores {ignored}{or_more} requests in all"]
+    return texts
 
 
 def check_hook(step: Step, patterns: Sequence[str]) -> None:

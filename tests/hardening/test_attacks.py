@@ -3,6 +3,7 @@
 Where an attack works on something else than us, that is shown first, so that the test can fail.
 """
 
+import itertools
 import json
 import os
 import re
@@ -745,6 +746,41 @@ def heavy(depths):
     for depth in depths:
         yield f"{depth} lists deep", nested("[", "]", depth)
         yield f"{depth} objects deep", nested('{"a":', "}", depth)
+
+
+def test_a_heavy_configuration_that_is_ignored_starts(
+    start_tally, runtime, configuration, make_bundle
+):
+    """What the policy ignores is no reason not to start, however much it is."""
+    tally = start_tally(SUITE, "heavy configurations that the policy ignores")
+    configuration.write(runtime="/bin/true", policy=[{"do": "ignore"}])
+    annotations = {f"cdi.k8s.io/{n}": "," * 16_000 for n in range(900)}
+    names = (f"{n:x}" for n in range(1_000_000))
+    named = {f"cdi.k8s.io/{n}": ",".join(itertools.islice(names, 2_600)) for n in range(380)}
+    slowest = 0.0
+    for config in (
+        {"process": {"env": [f"CDI_DEVICES={'a' * (10 << 20)}"]}},
+        {"process": {"env": [f"CDI_DEVICES={',' * (10 << 20)}"]}},
+        {"annotations": {f"cdi.k8s.io/{n}": DEVICE for n in range(200_000)}},
+        {"annotations": annotations},
+        {"annotations": named},
+    ):
+        bundle = make_bundle(rootfs=False)
+        bundle.config_path.write_text(json.dumps(config))
+        begun = time.monotonic()
+        words = ("create", "--bundle", bundle.path, bundle.id)
+        finished = runtime(*words, check=False, preexec_fn=confined)
+        slowest = max(slowest, time.monotonic() - begun)
+        (record,) = configuration.records()
+        is_short = (
+            finished.err.count("\n") < 30 and configuration.audit_file.stat().st_size < RECORD
+        )
+        told = f"{str(config)[:100]}: {finished}"[:1500]
+        tally.note(finished.status == 0 and is_short, told)
+        tally.note(record["result"] == "unchanged", told)
+        configuration.audit_file.unlink()
+    tally.figure(f"slowest {slowest:.1f} s")
+    tally.check()
 
 
 def test_a_heavy_configuration_ends_in_time_and_in_words(

@@ -155,6 +155,16 @@ def test_failure_without_a_log_is_on_standard_error(tmp_path, capfd):
     assert "cdi-runc: cause\n" == capfd.readouterr().err
 
 
+@pytest.mark.parametrize("has_log", [False, True])
+def test_warning_without_a_log_is_on_standard_error(tmp_path, capfd, has_log):
+    """A warning goes to the engine's log alone, and to standard error where there is none."""
+    path = tmp_path / "log"
+    report.warning("doubt", invocation.parse([*(["--log", str(path)] * has_log), "create", "c1"]))
+
+    assert ("" if has_log else "cdi-runc: doubt\n") == capfd.readouterr().err
+    assert has_log == path.exists()
+
+
 def test_failure_steers_no_terminal(capfd):
     """A name of a file with escapes, or no text at all, is shown as escapes, in one line."""
     report.failure("/etc/cdi/a\x1b[2J\n\u202e\udcff.json is refused", invocation.parse(["create"]))
