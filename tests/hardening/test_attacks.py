@@ -19,6 +19,7 @@ from support.configurations import Configuration
 from support.engines import Dockerd
 from support.programs import need, run
 
+from cdi_runc.bundle import LIMIT
 from cdi_runc.edits.hooks import NAMES, SAFE_ENV
 
 SUITE = "attacks"
@@ -709,8 +710,8 @@ def test_a_forged_engine_leaves_the_record_valid(runtime, configuration, make_bu
 
 
 def confined():
-    """Limit this process to 2 GiB of memory and a minute of processor time."""
-    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+    """Limit this process to 1 GiB of memory and a minute of processor time."""
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
     resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 
 
@@ -741,6 +742,9 @@ def heavy(depths):
     yield "10 MiB in a variable", with_env(f"A={'a' * (10 << 20)}", annotations=ours)
     yield "10 MiB in CDI_DEVICES", with_env(f"CDI_DEVICES={'a' * (10 << 20)}")
     yield "10 MiB of commas", with_env(f"CDI_DEVICES={',' * (10 << 20)}")
+    objects = ",".join(['{"":0}'] * ((LIMIT - 100) // len('{"":0},')))
+    yield "as many objects as fit", f'{asking(DEVICE)[:-1]}, "x": [{objects}]}}'
+    yield "too many objects", f'{asking(DEVICE)[:-1]}, "x": [{objects}, {objects}]}}'
     yield "100 MB", json.dumps({"annotations": ours, "x": "x" * 100_000_000})
     yield "1,000,000 digits", nested("9" * 1_000_000, "", 1)
     for depth in depths:
@@ -786,7 +790,7 @@ def test_a_heavy_configuration_that_is_ignored_starts(
 def test_a_heavy_configuration_ends_in_time_and_in_words(
     start_tally, size, runtime, configuration, make_bundle
 ):
-    """In 2 GiB and a minute it is edited whole, or refused in a line, and its record is small."""
+    """In 1 GiB and a minute it is edited whole, or refused in a line, and its record is small."""
     tally = start_tally(SUITE, "heavy configurations")
     configuration.write(runtime="/bin/true")
     configuration.spec(("one", {"env": ["ACME=1"]}))
