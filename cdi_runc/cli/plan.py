@@ -132,6 +132,7 @@ def tried(
             bundle=base.bundle or directory,
             config=f"{directory}/config.json",
             root=base.root,
+            log=f"{directory}/log",  # the record has the warnings
         )
         with open(call.config_path, "wb") as file:
             file.write(jsonio.dumps(config))
