@@ -61,8 +61,8 @@ class Record:
         }
 
     def engine(self, config: Config, call: Invocation) -> None:
-        """Note who calls, as far as the root path and the annotations tell."""
-        self.content["engine"] = engine(config, call.root)
+        """Note who calls: by the call itself, or else as far as the annotations tell."""
+        self.content["engine"] = engine(call) or _guess(config)
 
     def requests(self, requests: Sequence[Request]) -> None:
         """Note who asked for what."""
@@ -187,12 +187,24 @@ def _time(ns: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(files.seconds(ns)))
 
 
-def engine(config: Config, root: str) -> str:
-    """Return which engine calls (as observed: Docker 20.10 and 28, containerd 1.6, Podman 4.3)."""
-    if "/runtime-runc/" in root:  # the engine's own word comes before annotations
+def engine(call: Invocation) -> str:
+    """Return which engine calls, by its own arguments; the empty text where these do not tell.
+
+    Observed: Docker 20.10 and 28, containerd 1.6, Podman 4.3.  Of those that keep bundles in
+    containers/storage, CRI-O always gives a root, and Podman does so only when told to.
+    """
+    if "/runtime-runc/" in call.root:
         return "docker"
-    if "/containerd/runc/" in root:
+    if "/containerd/runc/" in call.root:
         return "containerd"
+    steps = call.bundle.split("/")
+    if steps[-1] == "userdata" and steps[-3:][0].endswith("-containers"):
+        return "cri-o" if call.root else "podman"
+    return ""
+
+
+def _guess(config: Config) -> str:
+    """Return which engine the annotations speak of.  An image can forge them under Podman."""
     annotations = config.get("annotations")
     keys = annotations if type(annotations) is dict else {}
     if keys.get("io.container.manager") == "libpod":

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-LIMIT = 64 << 20  # bytes; runc itself sets no limit, engines write some 10 KB
+LIMIT = 16 << 20  # bytes; runc itself sets none, engines write some 10 KB; a GiB in memory
 
 
 class Bundle:

@@ -30,7 +30,7 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
     record.content["runtime"] = runtime
     record.engine(bundle.config, call)
     try:
-        wanted = _read_requests(bundle, settings, record)
+        wanted = _read_requests(bundle, settings, audit.engine(call))
         if not wanted:
             return
         record.requests(wanted)
@@ -70,11 +70,9 @@ def prepare(call: Invocation, settings: Settings, runtime: str) -> None:
         raise
 
 
-def _read_requests(
-    bundle: Bundle, settings: Settings, record: audit.Record
-) -> list[requests.Request]:
+def _read_requests(bundle: Bundle, settings: Settings, engine: str) -> list[requests.Request]:
     try:
-        wanted = requests.read(bundle.config, settings, record.content["engine"])
+        wanted = requests.read(bundle.config, settings, engine)
     except errors.BadRequest as error:
         if settings.broken:
             raise errors.BadConfiguration(settings.broken) from None

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _READ = posix.O_RDONLY | posix.O_CLOEXEC | posix.O_NONBLOCK | posix.O_NOCTTY
+_LOCK_SECONDS = 2.0
 _REGULAR, _FORMAT = 0o100000, 0o170000
 
 
@@ -124,7 +125,7 @@ def append(path: str, line: bytes, mode: int) -> None:
         if not is_regular(status):
             raise OSError(22, "it is not a regular file")
         _refuse(trust.fault_of_log(path, status))
-        posix.lockf(fd, posix.F_LOCK, 0)
+        _lock(fd)
         size = posix.fstat(fd).st_size
         try:
             written = posix.write(fd, line)
@@ -135,6 +136,23 @@ def append(path: str, line: bytes, mode: int) -> None:
             raise
     finally:
         posix.close(fd)
+
+
+def _lock(fd: int) -> None:
+    """Lock the file, but do not wait for ever: whoever may read it can hold a lock as well."""
+    until = 0.0
+    while True:
+        try:
+            posix.lockf(fd, posix.F_TLOCK, 0)
+        except BlockingIOError:
+            import time
+
+            until = until or time.monotonic() + _LOCK_SECONDS
+            if time.monotonic() > until:
+                raise OSError(11, "another process keeps it locked, see lslocks") from None
+            time.sleep(0.002)
+        else:
+            return
 
 
 def _refuse(wrong: tuple[str, str] | None) -> None:

@@ -1,8 +1,10 @@
 """Which requests are granted: rules of the configuration, and the first that matches decides (C3).
 
-Trusted: the rules, and the source of a request.  An engine is known by the runtime's root, which
-is the engine's own argument; where that says nothing, by annotations, which Podman also takes from
-images (see :func:`cdi_runc.audit.engine`).
+Trusted: the rules, and the source of a request.  An engine is known by the arguments that it gives
+(:func:`cdi_runc.audit.engine`), never by annotations, which Podman takes from images too.  A rule
+for engines that grants needs one that is known; one that ignores or refuses also holds where it may
+be one of its engines: any may be behind a call that does not tell, and Podman, which can be told to
+give a root, behind one that looks like CRI-O's.
 """
 
 from __future__ import annotations
@@ -20,34 +22,51 @@ if TYPE_CHECKING:
     """Sources, patterns of qualified names, engines (each: none for any), and the decision."""
 
 
+TOLD = 20  # ignored requests of one container
+
+
 def decide(rules: Sequence[Rule], device: str, source: str, engine: str) -> str:
     """Return ``allow``, ``optional``, ``ignore`` or ``refuse``; allow where no rule matches."""
     for sources, patterns, engines, decision in rules:
         if (
             (not sources or source in sources)
-            and (not engines or engine in engines)
+            and (not engines or engine in engines or _may_be(engine, engines, decision))
             and (not patterns or matches_any(patterns, device))
         ):
             return decision
     return "allow"
 
 
+def _may_be(engine: str, engines: Sequence[str], decision: str) -> bool:
+    is_open = not engine or (engine == "cri-o" and "podman" in engines)
+    return is_open and decision in ("ignore", "refuse")
+
+
 def check(wanted: list[Request]) -> list[str]:
-    """Return what to say of each device that is ignored, and not granted to another mention.
+    """Return what to say of devices that are ignored, and not granted to another mention.
+
+    Each is told once, and so many of them that a log stays readable.
 
     Raises:
         Refused: one of them is refused.
 
     """
-    granted = requests.devices(wanted)
-    told = []
+    granted = set(requests.devices(wanted))
+    ignored = 0
+    told: dict[str, None] = {}
     for request in wanted:
         named = f"device {request.device}, asked for by {request.source} {request.key}"
         if request.decision == "refuse":
             raise errors.Refused(f"the policy refuses {named}")
-        if request.decision == "ignore" and request.device not in granted:
-            told.append(f"the policy ignores {named}: the container starts without it")
-    return told
+        if request.decision == "ignore":
+            ignored += 1
+            if request.device not in granted:
+                told[f"the policy ignores {named}: the container starts without it"] = None
+    texts = [*told]
+    if len(texts) > TOLD or ignored == requests.MOST:
+        or_more = " or more" if ignored == requests.MOST else ""
+        texts[TOLD:] = [f"the policy ignores {ignored}{or_more} requests in all"]
+    return texts
 
 
 def check_hook(step: Step, patterns: Sequence[str]) -> None:

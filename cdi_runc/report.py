@@ -14,16 +14,20 @@ LIMIT = 1000  # characters; engines show the text in one line
 def failure(message: str, call: Invocation, cure: str = "") -> None:
     """Tell the engine and the person why the container does not start, and the cure."""
     text = _shown(message, f"; {cure}" if cure else "")
-    try:
-        posix.write(2, f"{text}\n".encode("utf-8", "replace"))
-    except OSError:
-        pass
+    _to_standard_error(text)
     _to_engine("error", text, call)
 
 
 def warning(message: str, call: Invocation) -> None:
-    """Tell the engine's log something that does not keep the container from starting."""
-    _to_engine("warning", _shown(message), call)
+    """Tell something that does not keep the container from starting.
+
+    It goes to the engine's log; to standard error if there is none, as with Podman, which keeps it
+    with what the container itself writes there.
+    """
+    if call.log:
+        _to_engine("warning", _shown(message), call)
+    else:
+        _to_standard_error(_shown(message))
 
 
 def _shown(message: str, end: str = "") -> str:
@@ -38,6 +42,13 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+def _to_standard_error(text: str) -> None:
+    try:
+        posix.write(2, f"{text}\n".encode("utf-8", "replace"))
+    except OSError:
+        pass
 
 
 def _to_engine(level: str, text: str, call: Invocation) -> None:

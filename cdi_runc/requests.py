@@ -15,13 +15,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    Mention = tuple[str, str, str, str]
-    """The fields of a request that stand in config.json."""
+    Mention = tuple[str, str, str]
+    """Device, key and value of a request."""
 
     from cdi_runc.settings import Settings
 
-MOST = 1_000  # requests of one container
+MOST = 1_000  # requests of one container; of those that are ignored, how many are kept
 LONGEST = 16_384  # characters of one value
+_CUT = 100  # characters that stand for a value which is too long
+_SOURCES = {
+    "annotation": "annotation",
+    "environment": "environment variable",
+    "mount": "the mount at",
+    "default": "the name in",
+}
 
 
 class Request(Record):
@@ -42,28 +49,50 @@ class Request(Record):
 def read(config: dict[str, Any], settings: Settings, engine: str = "") -> list[Request]:
     """Return every mention of a device in *config*: annotations, environment, mounts, in order.
 
-    Those that every container gets come last.  *engine* is who calls, for the policy.
+    Those that every container gets come last.  *engine* is who calls, for the policy.  What it
+    ignores keeps no container from starting, however much it is: of a value that is too long it
+    decides as of one name, and no more than ``MOST`` are returned.
 
     Raises:
         BadRequest: one that is not ignored cannot be understood, or they are without measure.
 
     """
     found: list[Request] = []
-    for mentions in (
-        _from_annotations(_section(config, "annotations"), settings.annotations),
-        _from_environment(_section(config, "process").get("env"), settings.environment),
-        _from_mounts(config.get("mounts"), settings.mounts) if settings.mounts else (),
-        [(name, "default", "requests.default", name) for name in settings.default],
+    ignored = 0
+    env = _section(config, "process").get("env")
+    for source, mentions in (
+        ("annotation", _from_annotations(_section(config, "annotations"), settings.annotations)),
+        ("environment", _from_environment(env, settings.environment)),
+        ("mount", _from_mounts(config.get("mounts"), settings.mounts) if settings.mounts else ()),
+        ("default", [(name, "requests.default", name) for name in settings.default]),
     ):
-        for device, source, key, value in mentions:
-            decision = _decided(device, source, engine, settings) if settings.policy else "allow"
+        decisions: dict[str, str] = {}  # an image may repeat a name a million times
+        for device, key, value in mentions:
+            decision = "allow"
+            if settings.policy:
+                decision = decisions.get(device) or _decided(device, source, engine, settings)
+                decisions[device] = decision
+            if decision == "ignore":
+                ignored += 1
+                if ignored > MOST:
+                    continue
             request = Request(device, source, key, value, decision)
-            if len(found) == MOST:
-                raise errors.BadRequest(f"there are more than {MOST} requests for devices")
-            if decision != "ignore" and (why := names.fault(device)):
-                raise _misunderstood(request, why)
+            if decision != "ignore":
+                _check(request, len(found) - min(ignored, MOST))
             found.append(request)
     return found
+
+
+def _check(request: Request, before: int) -> None:
+    """Check a request that is not ignored, and that there are not too many *before* it."""
+    if before == MOST:
+        raise errors.BadRequest(f"there are more than {MOST} requests for devices")
+    if len(request.value) > LONGEST:
+        raise errors.BadRequest(
+            f"{_SOURCES[request.source]} {request.key} is longer than {LONGEST} characters"
+        )
+    if why := names.fault(request.device):
+        raise _misunderstood(request, why)
 
 
 def devices(requests: list[Request]) -> list[str]:
@@ -86,8 +115,8 @@ def _from_annotations(annotations: dict[str, Any], prefixes: tuple[str, ...]) ->
             value = annotations[key]
             if type(value) is not str:
                 raise errors.BadRequest(f"annotation {key!r} is not text")
-            for name in _split(value, "annotation", key):
-                yield name, "annotation", key, value
+            for name in _split(value):
+                yield name, key, value
 
 
 def _from_environment(
@@ -102,9 +131,9 @@ def _from_environment(
                 value = entry[len(variable) + 1 :]
         if value in none:
             continue
-        for name in _split(value, "environment variable", variable):
+        for name in _split(value):
             qualified = f"{kind}={name}" if kind and "=" not in name else name
-            yield qualified, "environment", variable, value
+            yield qualified, variable, value
 
 
 def _from_mounts(mounts: object, prefix: str) -> Iterator[Mention]:
@@ -117,7 +146,7 @@ def _from_mounts(mounts: object, prefix: str) -> Iterator[Mention]:
         if type(destination) is str and paths.clean(destination).startswith(f"{prefix}/"):
             value = paths.clean(destination)[len(prefix) + 1 :]
             kind, _, name = value.rpartition("/")
-            yield f"{kind}={name}", "mount", destination, value
+            yield f"{kind}={name}", destination, value
 
 
 def _decided(device: str, source: str, engine: str, settings: Settings) -> str:
@@ -126,10 +155,8 @@ def _decided(device: str, source: str, engine: str, settings: Settings) -> str:
     return policy.decide(settings.policy, device, source, engine)
 
 
-def _split(value: str, source: str, key: str) -> list[str]:
-    if len(value) > LONGEST:
-        raise errors.BadRequest(f"{source} {key} is longer than {LONGEST} characters")
-    return value.split(",")
+def _split(value: str) -> list[str]:
+    return value.split(",") if len(value) <= LONGEST else [f"{value[:_CUT]}..."]
 
 
 def _misunderstood(request: Request, why: str) -> errors.BadRequest:

@@ -29,6 +29,8 @@ class Base(Record):
     title: str
     root: str = ""
     """The runtime's, by which the engine is known."""
+    bundle: str = ""
+    """Where it lies, by which the engine is known too."""
 
 
 def standard() -> Base:
@@ -44,7 +46,8 @@ def of_bundle(directory: str) -> Base:
         BadBundle: it holds none.
 
     """
-    return Base(Bundle(os.path.join(directory, "config.json")).config, f"the bundle {directory}")
+    config = Bundle(os.path.join(directory, "config.json")).config
+    return Base(config, f"the bundle {directory}", bundle=os.path.abspath(directory))
 
 
 def of_image(name: str) -> Base:
@@ -91,11 +94,11 @@ def of_container(word: str, path: str) -> Base:
         file = Bundle(f"{bundle}/config.json")
     except BadBundle:
         if known and known.details:  # it has ended, and the engine makes the bundle anew each time
-            return Base(_engine_config(known.details), title, root)
+            return Base(_engine_config(known.details), title, root, bundle)
         raise
     if record is not None and record["config"]["after"] == sha256(file.data):
         replay.undo(file.config, record["edits"])
-    return Base(file.config, title, root)
+    return Base(file.config, title, root, bundle)
 
 
 def _engine_config(inspected: dict[str, Any]) -> Config:

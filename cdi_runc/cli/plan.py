@@ -126,7 +126,14 @@ def tried(
         _ask(config, f"{VARIABLE}={','.join(devices)}")
         settings = settings.but(environment=(*settings.environment, (VARIABLE, "", ("",))))
     with tempfile.TemporaryDirectory() as directory:
-        call = Invocation("create", "plan", directory, "", "", base.root, "", "text")
+        call = Invocation(
+            command="create",
+            id="plan",
+            bundle=base.bundle or directory,
+            config=f"{directory}/config.json",
+            root=base.root,
+            log=f"{directory}/log",  # the record has the warnings
+        )
         with open(call.config_path, "wb") as file:
             file.write(jsonio.dumps(config))
         own = settings.but(

@@ -166,13 +166,13 @@ def in_bundle(directory: str, settings: Settings) -> Container:
     )
 
 
-def _create(config: Config, record: Entry | None, settings: Settings) -> Outcome | str:
+def _create(config: Config, record: Entry | None, bundle: str, settings: Settings) -> Outcome | str:
     """Return what a create would make of *config* now, or why that cannot be told.
 
     A container that failed asks for what it asked for then.
     """
     wanted = list(dict.fromkeys(one["device"] for one in (record or {}).get("requests", ())))
-    base = Base(copy.deepcopy(config), "it", (record or {}).get("root", ""))
+    base = Base(copy.deepcopy(config), "it", (record or {}).get("root", ""), bundle)
     try:
         if not wanted and not requests.read(config, settings):
             return ""
@@ -197,7 +197,7 @@ def _container(  # noqa: PLR0913
     whole = config if config is not None else _rebuilt(details, left)
     outcome: Outcome | str = ""
     if record["result"] == "failed" if record else config is not None:
-        outcome = _create(whole, record, settings)
+        outcome = _create(whole, record, bundle, settings)
     if not isinstance(outcome, str) and record is None:
         left, whole = standing.of(outcome.record["edits"]).values(), outcome.after
     return Container(

@@ -106,7 +106,7 @@ def not_ours(
     if container.record is not None or container.injected:
         return
     try:
-        asked = requests.devices(requests.read(container.config, settings))
+        asked = requests.devices(requests.read(container.config, settings, container.engine))
     except BadRequest as error:
         yield Finding(
             "error",

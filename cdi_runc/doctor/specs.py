@@ -71,12 +71,12 @@ def _uses(device: Device, name: str, groups: Groups) -> list[Use]:
 def refused(registry: Registry) -> Iterator[Finding]:
     """Look for files that cannot be used, and for devices that two files define."""
     kinds = _kinds(registry)
-    for name, (files, why) in registry.conflicts.items():
+    for name, (both, why) in registry.conflicts.items():
         yield Finding(
             "error",
             why,
             "No definition counts, so containers that ask for it do not start.",
-            edit(files[0], f"leave {name} in one of these files only"),
+            edit(both[0], f"leave {name} in one of these files only"),
         )
     for path, why, kind, rank in registry.faults:
         if why.startswith(trust.REFUSED):

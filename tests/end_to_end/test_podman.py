@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from support.devices import probe, seen
-from support.engines import IMAGE
+from support.engines import IMAGE, new_name
 from support.programs import environment, need, run
 
 ONE = ("--annotation", "cdi.k8s.io/test=acme.com/widget=one")
@@ -34,6 +34,21 @@ def test_annotation_adds_the_device(podman, make_node, tmp_path):
     assert [seen(node, write="no"), "1 525"] == lines
     assert (record["engine"], record["result"]) == ("podman", "edited")
     assert [request["source"] for request in record["requests"]] == ["annotation"]
+
+
+def test_warning_is_in_its_logs(podman):
+    """Podman gives no log, and keeps what is told with what the container itself writes."""
+    podman.configuration.write(policy=[{"do": "ignore"}])
+    name = new_name()
+    words = ("--detach", "--network", "none", "--ulimit", "nofile=1024:1024")
+    limits = ("--ulimit", "nproc=4096:4096")
+    podman("run", *words, *limits, "--name", name, *ONE, IMAGE, "echo", "fine")
+    podman("wait", name)
+    logs = podman("logs", name)
+    podman("rm", "--force", name)
+
+    assert logs.out == "fine\n"
+    assert "cdi-runc: the policy ignores device acme.com/widget=one" in logs.err
 
 
 def test_variable_asks_as_well(podman):

@@ -1,6 +1,7 @@
 """Podman of a user who is not root: it calls its runtime in a user namespace, as uid 0."""
 
 import json
+import os
 
 import pytest
 from support.devices import DEVICE, Node, free_loop_numbers, probe
@@ -40,6 +41,20 @@ def test_device_and_places(rootless_podman, user, installation):
     assert list((user.state_dir / "exec-default").iterdir()) == []
 
 
+def test_forged_engine(rootless_podman, user):
+    """Podman is known by its call, whatever the container's annotations say of its engine."""
+    user.spec({"env": ["ACME=1"]})
+    rules = [{"engine": "cri-o", "do": "allow"}, {"engine": "podman", "do": "ignore"}]
+    user.write(user.home / ".config/cdi-runc/config.yaml", json.dumps({"policy": rules}))
+    forged = ("io.container.manager=me", "io.kubernetes.cri-o.Forged=1")
+    options = [word for one in forged for word in ("--annotation", one)]
+    said = rootless_podman.run(*ONE, *options, command=["sh", "-c", "echo $ACME."])
+    (record,) = user.records()
+
+    assert (said.out, record["engine"]) == (".\n", "podman")
+    assert [request["decision"] for request in record["requests"]] == ["ignore"]
+
+
 def test_specs_of_the_host(rootless_podman, user):
     """Root's spec files count as well, and the user's own win over them."""
     user.spec({"env": ["FROM=host"]}, user.etc / "cdi")
@@ -48,6 +63,26 @@ def test_specs_of_the_host(rootless_podman, user):
     said.append(rootless_podman.run(*ONE, command=["sh", "-c", "echo $FROM"]).out)
 
     assert said == ["host\n", "home\n"]
+
+
+def test_specs_of_another_user(rootless_podman, user, installation):
+    """They look like root's in the namespace, and are used if nobody else may write them.
+
+    Doctor, which is outside of it, names them.
+    """
+    spec = user.spec({"env": ["FROM=host"]}, user.etc / "cdi")
+    os.chown(spec, ID + 1, ID + 1)
+    command = ["sh", "-c", "echo $FROM"]
+    said = rootless_podman.run(*ONE, command=command).out
+    examined = user(installation.cdictl, "doctor", check=False)
+    spec.chmod(0o666)
+    refused = rootless_podman.run(*ONE, command=command, check=False)
+
+    assert said == "host\n"
+    assert examined.status == 1
+    assert f"/etc/cdi/acme.json belongs to user {ID + 1}" in " ".join(examined.out.split())
+    assert refused.status != 0
+    assert "/etc/cdi/acme.json is writable by everybody" in refused.err
 
 
 @pytest.mark.parametrize("path", ["its own", "another", "of a link"])

@@ -3,6 +3,7 @@
 Where an attack works on something else than us, that is shown first, so that the test can fail.
 """
 
+import itertools
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from support.configurations import Configuration
 from support.engines import Dockerd
 from support.programs import need, run
 
+from cdi_runc.bundle import LIMIT
 from cdi_runc.edits.hooks import NAMES, SAFE_ENV
 
 SUITE = "attacks"
@@ -714,8 +716,8 @@ def test_a_forged_engine_leaves_the_record_valid(runtime, configuration, make_bu
 
 
 def confined():
-    """Limit this process to 2 GiB of memory and a minute of processor time."""
-    resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+    """Limit this process to 1 GiB of memory and a minute of processor time."""
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
     resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 
 
@@ -746,6 +748,9 @@ def heavy(depths):
     yield "10 MiB in a variable", with_env(f"A={'a' * (10 << 20)}", annotations=ours)
     yield "10 MiB in CDI_DEVICES", with_env(f"CDI_DEVICES={'a' * (10 << 20)}")
     yield "10 MiB of commas", with_env(f"CDI_DEVICES={',' * (10 << 20)}")
+    objects = ",".join(['{"":0}'] * ((LIMIT - 100) // len('{"":0},')))
+    yield "as many objects as fit", f'{asking(DEVICE)[:-1]}, "x": [{objects}]}}'
+    yield "too many objects", f'{asking(DEVICE)[:-1]}, "x": [{objects}, {objects}]}}'
     yield "100 MB", json.dumps({"annotations": ours, "x": "x" * 100_000_000})
     yield "1,000,000 digits", nested("9" * 1_000_000, "", 1)
     for depth in depths:
@@ -753,10 +758,45 @@ def heavy(depths):
         yield f"{depth} objects deep", nested('{"a":', "}", depth)
 
 
+def test_a_heavy_configuration_that_is_ignored_starts(
+    start_tally, runtime, configuration, make_bundle
+):
+    """What the policy ignores is no reason not to start, however much it is."""
+    tally = start_tally(SUITE, "heavy configurations that the policy ignores")
+    configuration.write(runtime="/bin/true", policy=[{"do": "ignore"}])
+    annotations = {f"cdi.k8s.io/{n}": "," * 16_000 for n in range(900)}
+    names = (f"{n:x}" for n in range(1_000_000))
+    named = {f"cdi.k8s.io/{n}": ",".join(itertools.islice(names, 2_600)) for n in range(380)}
+    slowest = 0.0
+    for config in (
+        {"process": {"env": [f"CDI_DEVICES={'a' * (10 << 20)}"]}},
+        {"process": {"env": [f"CDI_DEVICES={',' * (10 << 20)}"]}},
+        {"annotations": {f"cdi.k8s.io/{n}": DEVICE for n in range(200_000)}},
+        {"annotations": annotations},
+        {"annotations": named},
+    ):
+        bundle = make_bundle(rootfs=False)
+        bundle.config_path.write_text(json.dumps(config))
+        begun = time.monotonic()
+        words = ("create", "--bundle", bundle.path, bundle.id)
+        finished = runtime(*words, check=False, preexec_fn=confined)
+        slowest = max(slowest, time.monotonic() - begun)
+        (record,) = configuration.records()
+        is_short = (
+            finished.err.count("\n") < 30 and configuration.audit_file.stat().st_size < RECORD
+        )
+        told = f"{str(config)[:100]}: {finished}"[:1500]
+        tally.note(finished.status == 0 and is_short, told)
+        tally.note(record["result"] == "unchanged", told)
+        configuration.audit_file.unlink()
+    tally.figure(f"slowest {slowest:.1f} s")
+    tally.check()
+
+
 def test_a_heavy_configuration_ends_in_time_and_in_words(
     start_tally, size, runtime, configuration, make_bundle
 ):
-    """In 2 GiB and a minute it is edited whole, or refused in a line, and its record is small."""
+    """In 1 GiB and a minute it is edited whole, or refused in a line, and its record is small."""
     tally = start_tally(SUITE, "heavy configurations")
     configuration.write(runtime="/bin/true")
     configuration.spec(("one", {"env": ["ACME=1"]}))

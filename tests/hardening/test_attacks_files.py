@@ -9,6 +9,7 @@ import os
 import shutil
 import socket
 import stat
+import subprocess
 import time
 from pathlib import Path
 
@@ -449,6 +450,41 @@ def test_a_huge_bundle_ends_in_time(start_tally, site, kind):
     *_, last = ended.err.splitlines()  # before it the shell may tell how grep ended
     is_refused = ended.status == 1 and last.startswith("cdi-runc: cannot read ")
     tally.note(is_refused and took < 60, f"{took:.0f} s: {ended}")
+    tally.check()
+
+
+HOLD = """
+import fcntl, signal, sys
+log = open(sys.argv[1])
+fcntl.lockf(log, fcntl.LOCK_SH)
+print(flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("required", [False, True])
+def test_a_lock_of_a_reader_holds_nobody_up(start_tally, site, required):
+    """Who may only read the audit file and locks it delays a create, and is told of."""
+    tally = start_tally("attacks", "a lock on the audit file by one of its readers")
+    path = site.configuration.audit_file
+    site.configuration.write(runtime="/bin/true", audit={"file": str(path), "required": required})
+    site.create()
+    os.chown(path, 0, ATTACKER)
+    before = path.read_bytes()
+    ids = ("--reuid", str(ATTACKER), "--regid", str(ATTACKER), "--clear-groups")
+    interpreter = ("/usr/bin/python3", "-I", "-S", "-c", HOLD)
+    let_others_enter(path.parent)
+    with subprocess.Popen(
+        [need("setpriv"), *ids, *interpreter, path], stdout=subprocess.PIPE
+    ) as holder:
+        holder.stdout.readline()
+        ended, variables = site.create()
+        holder.kill()
+
+    tally.note((ended.status, variables) == ((1, []) if required else (0, ["ACME=1"])), ended)
+    tally.note("another process keeps it locked" in site.log.read_text(), ended)
+    tally.note(path.read_bytes() == before, "something was written")
+    tally.note(not [*path.parents[1].rglob(".*.cdi-runc")], "a temporary file is left")
     tally.check()
 
 

@@ -3,8 +3,6 @@
 Each attack comes from an image's author: the person who runs the container asks for nothing.
 """
 
-import json
-
 import pytest
 from support.engines import IMAGE, new_name
 
@@ -102,37 +100,62 @@ def test_an_image_cannot_forge_a_mount(docker_default, run_forged, start_tally, 
     tally.check()
 
 
+FORGERIES = (
+    ("io.kubernetes.cri-o.Forged=1",),
+    ("io.container.manager=me",),
+    ("io.container.manager=cri-o", "io.kubernetes.cri-o.Forged=1"),
+    ("io.container.manager=me", "io.kubernetes.cri-o.Forged=1"),
+)
+
+
 @pytest.fixture
-def annotated(podman, tmp_path):
-    """Make an image whose manifest has an annotation that asks for a device."""
-    (tmp_path / "Containerfile").write_text(f"FROM {IMAGE}\nLABEL made=1\n")
-    podman(
-        *("build", "--annotation", f"cdi.k8s.io/forged={DEVICE}", "--tag", "forged"),
-        *("--annotation", "io.kubernetes.cri-o.Forged=1", tmp_path),
-    )
-    yield "localhost/forged"
+def run_annotated(podman, tmp_path):
+    """Run images whose manifests ask for a device and have *annotations*, too."""
+
+    def run(annotations=(), options=(), **sections):
+        podman.configuration.write(**sections)
+        podman.configuration.spec(("one", {"env": ["ACME=given"]}))
+        (tmp_path / "Containerfile").write_text(f"FROM {IMAGE}\nLABEL made=1\n")
+        words = [f"--annotation={one}" for one in (f"cdi.k8s.io/forged={DEVICE}", *annotations)]
+        podman("build", *words, "--tag", "forged", tmp_path)
+        out = podman(
+            *(*options, "run", "--rm", "--network", "none", "--ulimit", "nofile=1024:1024"),
+            *("--ulimit", "nproc=4096:4096", "localhost/forged", "sh", "-c", "echo $ACME."),
+        ).out.strip()
+        record = podman.configuration.records()[-1]
+        decisions = [request["decision"] for request in record["requests"]]
+        return out, record["engine"], *decisions
+
+    yield run
     podman("rmi", "--force", "forged", check=False)
 
 
-def test_an_images_annotation_is_ignored_where_the_policy_says_so(podman, annotated, start_tally):
-    """Podman copies an image's annotations; a rule for annotations of Podman keeps them out."""
+def test_an_images_annotation_is_ignored_where_the_policy_says_so(run_annotated, start_tally):
+    """Podman copies an image's annotations; a rule for annotations of Podman keeps them out.
+
+    The image may also say that another engine made the container.
+    """
     tally = start_tally("attacks", "an image's annotation asks for a device (Podman)")
 
-    def run(**sections):
-        podman.configuration.write(**sections)
-        podman.configuration.spec(("one", {"env": ["ACME=given"]}))
-        return podman(
-            *("run", "--rm", "--network", "none", "--ulimit", "nofile=1024:1024"),
-            *("--ulimit", "nproc=4096:4096", annotated, "sh", "-c", "echo $ACME."),
-        ).out.strip()
-
-    assert "given." == run()
-    for engine in ({}, {"engine": "podman"}):
-        out = run(policy=[{"source": "annotation", **engine, "do": "ignore"}])
-        record = podman.configuration.records()[-1]
-        decision = json.dumps([request["decision"] for request in record["requests"]])
-        tally.note((out, decision) == (".", '["ignore"]'), (engine, out, decision))
+    assert ("given.", "podman", "allow") == run_annotated()
+    for forgery in ((), *FORGERIES):
+        for engine in ({}, {"engine": "podman"}):
+            seen = run_annotated(
+                forgery, policy=[{"source": "annotation", **engine, "do": "ignore"}]
+            )
+            tally.note(seen == (".", "podman", "ignore"), (forgery, engine, seen))
+        cri_o = {"engine": "cri-o", "source": "annotation", "do": "allow"}
+        seen = run_annotated(forgery, policy=[cri_o, {"do": "ignore"}])
+        tally.note(seen == (".", "podman", "ignore"), (forgery, cri_o, seen))
     tally.check()
+
+
+def test_a_podman_that_gives_a_root_gets_its_own_rules(run_annotated, tmp_path):
+    """It looks like CRI-O, so what is ignored for Podman is ignored there, too."""
+    options = ("--runtime-flag", f"root={tmp_path / 'runtime-root'}")
+    policy = [{"engine": "podman", "do": "ignore"}]
+
+    assert (".", "cri-o", "ignore") == run_annotated(FORGERIES[-1], options, policy=policy)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,16 @@ def test_the_create_then_does_it(runtime, cdictl, configuration, bundle):
     assert told["ok"]
 
 
+def test_engine_is_known_by_the_bundle(cdictl, configuration, bundle):
+    """The rules for Podman's containers hold for the plan of one."""
+    configuration.write(policy=[{"engine": "podman", "do": "allow"}, {"do": "refuse"}])
+    place = bundle.path / "vfs-containers/1/userdata"
+    place.mkdir(parents=True)
+    bundle.config_path.rename(place / "config.json")
+
+    assert cdictl.json("plan", "--bundle", place)["ok"]
+
+
 def test_changes_nothing(cdictl, configuration, bundle):
     """Neither the bundle nor the record is touched."""
     before = bundle.config_path.read_bytes()

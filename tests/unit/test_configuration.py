@@ -5,6 +5,8 @@ import os
 import posix
 import re
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.configurations import forget
@@ -225,6 +227,32 @@ def test_what_is_compiled_is_what_was_said(tmp_path, monkeypatch):
         assert config_compile.refresh(str(path)).broken.startswith(f"configuration {path}: line 1")
     finally:
         forget(tmp_path)
+
+
+def test_configuration_that_may_change_within_a_tick_is_not_settled(tmp_path, monkeypatch):
+    """For 50 ms after its last stamp we do not believe what is compiled, nor busybox for 2 s."""
+    path = tmp_path / "config.yaml"
+    path.write_text(json.dumps({"runtime": "/bin/true"}))
+    os.utime(path, (0, 0))
+    monkeypatch.setenv("CDI_RUNC_CONFIG", str(path))
+    kept = Path(settings.directory(str(path)))
+    believed = []
+    try:
+        for later in (49_000_000, 51_000_000, 1_900_000_000, 2_100_000_000):
+            newest = max(path.stat().st_ctime_ns, tmp_path.stat().st_ctime_ns)
+            clock = SimpleNamespace(time_ns=lambda now=newest + later: now)
+            monkeypatch.setattr(config_compile, "time", clock)
+            config_compile.refresh(str(path))
+            by_launcher = [
+                (kept / name).stat().st_mtime_ns == of.stat().st_mtime_ns
+                for name, of in (("patterns", path), ("directory", tmp_path))
+            ]
+            believed.append((settings.compiled(str(path)) is not None, *by_launcher))
+    finally:
+        forget(tmp_path)
+
+    no, yes = False, True
+    assert [(no, no, no), (yes, no, no), (yes, no, no), (yes, yes, yes)] == believed
 
 
 def test_a_users_configuration_is_found_without_a_home(tmp_path, monkeypatch):

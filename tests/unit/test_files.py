@@ -4,6 +4,7 @@ import os
 import socket
 import stat
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -84,6 +85,76 @@ def test_two_hundred_appends_at_once(tmp_path):
 
     assert sorted(lines) == sorted(path.read_bytes().splitlines(keepends=True))
     assert 0o640 == path.stat().st_mode & 0o777
+
+
+HOLD = """
+import fcntl, signal, sys
+fcntl.lockf(sys.stdin, fcntl.LOCK_SH)
+print(flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture
+def hold(tmp_path):
+    """Have another process hold a reader's lock on the log; return the log and the process."""
+    path = tmp_path / "log"
+    path.write_text("")
+    words = [sys.executable, "-I", "-S", "-c", HOLD]
+    with (
+        path.open("rb") as log,
+        subprocess.Popen(words, stdin=log, stdout=subprocess.PIPE) as holder,
+    ):
+        holder.stdout.readline()
+        yield path, holder
+        holder.kill()
+
+
+def test_append_waits_for_its_turn(hold):
+    """While another process has locked the log nothing is written to it, and then the line is."""
+    path, holder = hold
+    thread = threading.Thread(target=files.append, args=(str(path), b"line\n", 0o640))
+    thread.start()
+    thread.join(0.3)
+    written = path.read_text()
+    holder.kill()
+    thread.join()
+
+    assert ("", "line\n") == (written, path.read_text())
+
+
+def test_append_does_not_wait_for_ever(hold, monkeypatch):
+    """A lock that is not given back counts as a log that cannot be written."""
+    monkeypatch.setattr(files, "_LOCK_SECONDS", 0.1)
+    path, _ = hold
+    with pytest.raises(OSError, match="another process keeps it locked"):
+        files.append(str(path), b"line\n", 0o640)
+
+    assert "" == path.read_text()
+
+
+APPEND = """
+import sys
+from cdi_runc import files
+sys.stdin.read()
+for number in range(int(sys.argv[2])):
+    files.append(sys.argv[1], b"%x " % number + sys.argv[3].encode() * 3000 + b"\\n", 0o640)
+"""
+
+
+def test_a_thousand_appends_of_many_processes(tmp_path):
+    """Of 64 processes that append all at once none waits too long: every line is there, whole."""
+    path = tmp_path / "log"
+    letters = [f"{number:02x}" for number in range(64)]
+    words = [sys.executable, "-c", APPEND, path, "16"]
+    started = [subprocess.Popen([*words, one], stdin=subprocess.PIPE) for one in letters]
+    for process in started:
+        process.stdin.close()
+
+    assert {0} == {process.wait(120) for process in started}
+    expected = {f"{number:x} {one * 3000}\n" for one in letters for number in range(16)}
+    lines = path.read_text().splitlines(keepends=True)
+    assert (len(expected), expected) == (len(lines), set(lines))
 
 
 @pytest.fixture

@@ -84,6 +84,25 @@ def test_each_mention_is_decided_by_itself():
     assert f"the policy ignores device {CAMERA}" in told
 
 
+@pytest.mark.parametrize(
+    ("engine", "of", "expected"),
+    [
+        ("", "podman", ["allow", "ignore", "refuse"]),
+        ("", "docker", ["allow", "ignore", "refuse"]),
+        ("cri-o", "podman", ["allow", "ignore", "refuse"]),
+        ("podman", "cri-o", ["allow", "allow", "allow"]),
+        ("docker", "[podman, cri-o]", ["allow", "allow", "allow"]),
+        ("podman", "podman", ["optional", "ignore", "refuse"]),
+    ],
+)
+def test_engine_that_is_not_known(engine, of, expected):
+    """It gets what no rule for an engine grants, and nothing that one of them takes."""
+    decisions = ("optional", "ignore", "refuse")
+    texts = [f"[{{engine: {of}, do: {decision}}}]" for decision in decisions]
+
+    assert expected == [policy.decide(rules(text), GPU, "annotation", engine) for text in texts]
+
+
 def test_what_is_ignored_need_not_be_understood():
     """A variable that nobody listens to cannot keep a container from starting."""
     config = {"process": {"env": ["CDI_DEVICES=/dev/video0,,"]}}
@@ -91,6 +110,81 @@ def test_what_is_ignored_need_not_be_understood():
     assert {"ignore"} == {decision for _, decision in read(config, "[{do: ignore}]")}
     with pytest.raises(BadRequest):
         read(config, "[{devices: nvidia.com/*, do: ignore}]")
+
+
+WITHOUT_MEASURE = [
+    pytest.param(
+        {"process": {"env": ["CDI_DEVICES=" + "x" * 16_385]}}, "longer than 16384", id="long"
+    ),
+    pytest.param(
+        {"process": {"env": ["CDI_DEVICES=" + ",".join(["a.b/c=d"] * 1_001)]}},
+        "more than 1000",
+        id="names",
+    ),
+    pytest.param(
+        {"annotations": {f"cdi.k8s.io/{n}": "a.b/c=d" for n in range(1_001)}},
+        "more than 1000",
+        id="keys",
+    ),
+]
+
+
+@pytest.mark.parametrize(("config", "words"), WITHOUT_MEASURE)
+def test_what_is_ignored_may_be_without_measure(config, words):
+    """Limits hold for requests that count; another source's device is given all the same."""
+    mount = {"destination": "/devices/nvidia.com/gpu/0", "source": "/dev/null"}
+    found = requests.read(
+        {**config, "mounts": [mount]},
+        settings.defaults().but(
+            policy=rules("[{source: mount, do: allow}, {do: ignore}]"), mounts="/devices"
+        ),
+    )
+    told = policy.check(found)
+
+    assert [GPU] == requests.devices(found)
+    assert len(found) <= requests.MOST + 1
+    assert 1 <= len(told) <= policy.TOLD + 1
+    assert all(len(text) < 500 for text in told)
+
+
+@pytest.mark.parametrize(("config", "words"), WITHOUT_MEASURE)
+@pytest.mark.parametrize("decision", ["allow", "optional", "refuse"])
+def test_what_is_not_ignored_has_limits(config, words, decision):
+    """A policy that does not ignore a request changes nothing about the limits."""
+    with pytest.raises(BadRequest, match=words):
+        read(config, f"[{{do: {decision}}}]")
+
+
+def test_limit_counts_what_is_not_ignored():
+    """A thousand requests may be ignored beside a thousand others, and not one more."""
+    names = ",".join(["a.b/c=d"] * 1_000)
+    config = {"annotations": {"cdi.k8s.io/x": names}, "process": {"env": [f"CDI_DEVICES={names}"]}}
+    text = "[{source: annotation, do: ignore}]"
+    assert 2_000 == len(read(config, text))
+
+    config["mounts"] = [{"destination": "/devices/nvidia.com/gpu/0", "source": "/dev/null"}]
+    with pytest.raises(BadRequest, match="more than 1000"):
+        read(config, text, mounts="/devices")
+
+
+def test_each_ignored_request_is_told_once():
+    """A name that one variable repeats is told once; of very many names some are told."""
+    found = requests.read(
+        {"process": {"env": [f"CDI_DEVICES={GPU},{GPU}"]}, "annotations": {"cdi.k8s.io/x": GPU}},
+        settings.defaults().but(policy=rules("[{do: ignore}]")),
+    )
+    told = policy.check(found)
+    assert ["annotation cdi.k8s.io/x", "environment CDI_DEVICES"] == [
+        text.split("asked for by ")[1].split(":")[0] for text in told
+    ]
+
+    many = ",".join(f"a.b/c=n{number}" for number in range(30))
+    found = requests.read(
+        {"process": {"env": [f"CDI_DEVICES={many}"]}},
+        settings.defaults().but(policy=rules("[{do: ignore}]")),
+    )
+    told = policy.check(found)
+    assert (21, "the policy ignores 30 requests in all") == (len(told), told[-1])
 
 
 def test_refusal_names_device_source_and_key():

@@ -4,6 +4,7 @@ import os
 import socket
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from support.samples import EDITS, spec
@@ -279,6 +280,23 @@ def test_change_within_a_tick_is_seen(host):
         path.write_text(one(value))
 
         assert [value] == list(map(variable, host.resolve(W0)))
+
+
+@pytest.mark.parametrize("what", ["file", "directory"])
+@pytest.mark.parametrize(("later", "is_settled"), [(49_000_000, False), (51_000_000, True)])
+def test_what_may_change_within_a_tick_is_not_settled(host, monkeypatch, what, later, is_settled):
+    """For 50 ms after its last stamp a change could leave size and stamps as they are."""
+    path = host.etc / "a.json"
+    path.write_text(one("a"))
+    for place in (host.run, host.etc, path):
+        os.utime(place, (0, 0))  # the time of the change itself counts as well
+    newest = (path if what == "file" else host.etc).stat().st_ctime_ns
+    clock = SimpleNamespace(time_ns=lambda: newest + later, monotonic=time.monotonic)
+    monkeypatch.setattr(spec_compile, "time", clock)
+    compiled = host.registry()
+    made_from = compiled.files[0][1] if what == "file" else compiled.dirs[0]
+
+    assert is_settled == (made_from != spec_compile.NEVER)
 
 
 @pytest.mark.parametrize("damage", ["owner", "mode", "garbage", "truncated", "empty", "link"])

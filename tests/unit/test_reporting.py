@@ -89,18 +89,41 @@ def test_required_record_that_cannot_be_written_refuses(host):
 
 
 @pytest.mark.parametrize(
-    ("keys", "root", "engine"),
+    ("root", "bundle", "engine"),
     [
-        ({"io.container.manager": "libpod"}, "", "podman"),
-        ({"io.kubernetes.cri-o.Name": "x"}, "/run/runc", "cri-o"),
-        ({}, "/var/run/docker/runtime-runc/moby", "docker"),
-        ({}, "/run/containerd/runc/k8s.io", "containerd"),
-        ({}, "/run/runc", ""),
+        ("/var/run/docker/runtime-runc/moby", "/run/docker/containerd/x", "docker"),
+        ("/run/containerd/runc/k8s.io", "/run/containerd/x", "containerd"),
+        ("", "/var/lib/containers/storage/overlay-containers/x/userdata", "podman"),
+        ("", "/home/u/.local/share/containers/storage/vfs-containers/x/userdata", "podman"),
+        ("/run/runc", "/run/containers/storage/overlay-containers/x/userdata", "cri-o"),
+        ("/run/runc", "/run/bundle", ""),
+        ("", "userdata", ""),
+        ("", "/userdata", ""),
+        ("", ".", ""),
     ],
 )
-def test_engine_is_recognised(keys, root, engine):
-    """The engine is known by its annotations and the runtime's root."""
-    assert engine == audit.engine({"annotations": keys}, root)
+def test_engine_is_recognised(root, bundle, engine):
+    """The engine is known by the runtime's root and the bundle's path."""
+    assert engine == audit.engine(CALL.but(root=root, bundle=bundle))
+
+
+@pytest.mark.parametrize(
+    ("keys", "engine"),
+    [
+        ({"io.container.manager": "libpod"}, "podman"),
+        ({"io.kubernetes.cri-o.Name": "x"}, "cri-o"),
+        ({}, ""),
+        ({"io.container.manager": []}, ""),
+    ],
+)
+def test_engine_is_guessed_for_the_record(host, keys, engine):
+    """Annotations count where the call does not tell, and only there."""
+    record = audit.Record(CALL, host.settings)
+    record.engine({"annotations": keys}, CALL.but(root="/run/runc"))
+    told = [record.content["engine"]]
+    record.engine({"annotations": keys}, CALL)
+
+    assert [engine, "docker"] == [*told, record.content["engine"]]
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
@@ -130,6 +153,16 @@ def test_failure_without_a_log_is_on_standard_error(tmp_path, capfd):
     report.failure("cause", invocation.parse(["--log", str(tmp_path), "create", "c1"]))
 
     assert "cdi-runc: cause\n" == capfd.readouterr().err
+
+
+@pytest.mark.parametrize("has_log", [False, True])
+def test_warning_without_a_log_is_on_standard_error(tmp_path, capfd, has_log):
+    """A warning goes to the engine's log alone, and to standard error where there is none."""
+    path = tmp_path / "log"
+    report.warning("doubt", invocation.parse([*(["--log", str(path)] * has_log), "create", "c1"]))
+
+    assert ("" if has_log else "cdi-runc: doubt\n") == capfd.readouterr().err
+    assert has_log == path.exists()
 
 
 def test_failure_steers_no_terminal(capfd):
