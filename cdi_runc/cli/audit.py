@@ -258,18 +258,23 @@ def follow(path: str, start: int) -> Iterator[Entry]:
     while True:
         if file is None:
             try:
-                file = open(path, "rb")  # noqa: SIM115  # it outlives the block
+                file = records.opened(path)
                 file.seek(start)
             except FileNotFoundError:
                 start = 0
+            except ValueError as error:
+                raise records.not_regular(path) from error
         is_replaced = file is not None and _is_replaced(path, file.fileno(), file.tell())
         time.sleep(POLL)  # what was opened before it was renamed may still be written to
         if file is not None:
-            while (line := file.readline()).endswith(b"\n"):
+            while (line := file.readline(records.LONGEST)).endswith(b"\n"):
                 try:
                     yield records.parsed(line)
                 except ValueError as error:
                     print(f"cdictl: a new line is damaged: {error}", file=sys.stderr)
+            if len(line) == records.LONGEST:
+                longest = f"{records.LONGEST >> 20} MiB"
+                raise CdiRuncError(f"{path}: a line is longer than {longest}, no newer one is read")
             file.seek(-len(line), os.SEEK_CUR)
             if is_replaced:
                 file.close()
