@@ -56,7 +56,9 @@ def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     commands = parser.add_commands(dest="audit")
     listing = common.add_command(commands, "list", "list the records, the newest first")
-    listing.add_argument("--limit", type=int, default=LIMIT, metavar="N", help="at most N (50)")
+    listing.add_argument(
+        "--limit", type=common.count, default=LIMIT, metavar="N", help="at most N (50)"
+    )
     _add_filters(listing)
     common.add_json(listing)
 
@@ -67,7 +69,9 @@ def add_arguments(parser: Parser) -> None:
     form.add_argument("--json", action="store_true", help="print JSON, for machines")
 
     tail = common.add_command(commands, "tail", "print the newest records, the newest last")
-    tail.add_argument("-n", type=int, default=10, metavar="N", help="how many to begin with (10)")
+    tail.add_argument(
+        "-n", type=common.count, default=10, metavar="N", help="how many to begin with (10)"
+    )
     tail.add_argument("-f", "--follow", action="store_true", help="print new ones as they come")
     _add_filters(tail)
     tail.add_argument("--json", action="store_true", help="print each record as a line of JSON")
@@ -89,17 +93,23 @@ def add_arguments(parser: Parser) -> None:
 def _add_subject(parser: ArgumentParser) -> None:
     parser.add_argument(
         "subject",
+        type=common.given,
         metavar="CONTAINER|ID-PREFIX",
         help="a container's name or id, or a record's id; the beginning of an id will do",
     )
 
 
 def _add_filters(parser: ArgumentParser) -> None:
-    parser.add_argument("--container", default="", metavar="NAME", help="a container's name or id")
     parser.add_argument(
-        "--device", default="", metavar="NAME", help="a device; * and ? stand for anything"
+        "--container", type=common.given, metavar="NAME", help="a container's name or id"
     )
-    parser.add_argument("--vendor", default="", help="a vendor, for example nvidia.com")
+    parser.add_argument(
+        "--device",
+        type=common.given,
+        metavar="NAME",
+        help="a device; * and ? stand for anything",
+    )
+    parser.add_argument("--vendor", type=common.given, help="a vendor, for example nvidia.com")
     parser.add_argument("--result", default="", choices=(*record_tree.RESULTS,))
     parser.add_argument(
         "--since",
@@ -183,8 +193,8 @@ def damage(record: Entry) -> Iterator[None]:
 def _wanted(args: Namespace, path: str) -> records.Filter:
     return records.Filter(
         container=lookup.container(args.container, path) if args.container else "",
-        device=args.device,
-        vendor=args.vendor,
+        device=args.device or "",
+        vendor=args.vendor or "",
         result=args.result,
         since=args.since or "",
         until=args.until or "",
@@ -192,7 +202,9 @@ def _wanted(args: Namespace, path: str) -> records.Filter:
 
 
 def _list(args: Namespace, path: str) -> int:
-    found = list(islice(records.newest(path, _wanted(args, path)), max(args.limit, 0)))
+    if not args.limit:
+        raise common.usage("--limit takes a whole number above 0")
+    found = list(islice(records.newest(path, _wanted(args, path)), args.limit))
     if args.json:
         rendering.print_json(found)
     elif found:
@@ -227,9 +239,11 @@ def _painted(line: str, record: Entry) -> str:
 
 
 def _tail(args: Namespace, path: str) -> int:
+    if not args.n and not args.follow:
+        raise common.usage("-n takes a whole number above 0; 0 is for --follow")
     wanted = _wanted(args, path)
     start = os.stat(path).st_size if args.follow and os.path.exists(path) else 0
-    last = list(islice(records.newest(path, wanted), max(args.n, 0)))
+    last = list(islice(records.newest(path, wanted), args.n))
     for record in reversed(last):
         _print(record, args)
     if args.follow:

@@ -27,7 +27,13 @@ def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     commands = parser.add_commands("check")
     check = common.add_command(commands, "check", "name what is wrong in the configuration")
-    check.add_argument("file", nargs="?", metavar="FILE", help="another file than the one in force")
+    check.add_argument(
+        "file",
+        nargs="?",
+        type=common.given,
+        metavar="FILE",
+        help="another file than the one in force",
+    )
     parser.epilog = EPILOG
 
 

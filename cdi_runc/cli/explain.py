@@ -85,8 +85,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         "text", nargs="*", metavar="TEXT", help="the error; - or nothing reads standard input"
     )
     base = parser.add_mutually_exclusive_group()
-    base.add_argument("--container", metavar="NAME", help="a container's name or id")
-    base.add_argument("--bundle", metavar="DIR", help="a bundle's directory")
+    base.add_argument(
+        "--container", type=common.given, metavar="NAME", help="a container's name or id"
+    )
+    base.add_argument("--bundle", type=common.given, metavar="DIR", help="a bundle's directory")
     common.add_json(parser)
     parser.epilog = EPILOG
 
@@ -95,10 +97,12 @@ def run(args: Namespace) -> int:
     """Name the edits that the error may come from; 1 if there are none."""
     settings = common.in_force(args)
     told = " ".join(args.text)
-    if told in ("", "-"):
+    if args.text in ([], ["-"]):
         if sys.stdin.isatty():
             print("Paste the error, then press Ctrl-D on a line of its own.", file=sys.stderr)
         told = sys.stdin.read()
+    if not told.strip():
+        raise common.usage("there is no text: paste the error, or pipe it in")
     text = matching.Text(told)
     subject, causes = None, [*_devices(told, settings), *_refused(told, settings)]
     is_chosen = bool(args.container or args.bundle)

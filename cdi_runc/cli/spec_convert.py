@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdi_runc.authoring import combine, write
-from cdi_runc.cli import spec_output
+from cdi_runc.cli import common, spec_output
 from cdi_runc.specs import check
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ def run(args: Namespace) -> int:
     """Print or write the spec."""
     form = spec_output.form(args)
     if args.to and args.output and args.to != form:
-        raise spec_output.usage(f"--to {args.to}, and {args.output} is the name of a {form} file")
+        raise common.usage(f"--to {args.to}, and {args.output} is the name of a {form} file")
     spec = write.read(args.file)
     version = args.cdi_version
     if version == MINIMUM:

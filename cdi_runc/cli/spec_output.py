@@ -24,12 +24,6 @@ it makes a container. Other tools may want the device nodes themselves: make thi
 """
 
 
-def usage(text: str) -> SystemExit:
-    """Return what ends the command as a wrong usage does."""
-    print(f"cdictl: {text}", file=sys.stderr)
-    return SystemExit(2)
-
-
 def tell(notes: Iterable[str]) -> None:
     """Print *notes* on standard error."""
     for note in notes:
@@ -40,6 +34,7 @@ def add_output(parser: ArgumentParser) -> None:
     """Add ``--output`` and ``--json``."""
     parser.add_argument(
         "--output",
+        type=common.given,
         metavar="FILE",
         help="write to FILE (.yaml or .json), in one step, instead of standard output",
     )
@@ -56,7 +51,9 @@ def form(args: Namespace) -> str:
     if args.output:
         found = write.form_of(args.output)
         if not found:
-            raise usage(f"{args.output}: a spec file is called .yaml or .json, or no tool reads it")
+            raise common.usage(
+                f"{args.output}: a spec file is called .yaml or .json, or no tool reads it"
+            )
         return found
     return "json" if args.json else "yaml"
 

@@ -101,7 +101,6 @@ def test_newest_first(cdictl, history):
     ("words", "wanted"),
     [
         pytest.param(("--limit", "1"), "d", id="limit"),
-        pytest.param(("--limit", "0"), "", id="limit-zero"),
         pytest.param(("--container", "bbbb"), "b", id="container"),
         pytest.param(("--device", "other.org/toy=ace"), "db", id="device"),
         pytest.param(("--device", "acme.com/widget=*"), "dca", id="pattern"),
@@ -253,6 +252,54 @@ def test_show_of_nothing(cdictl, history):
     assert done.status == 1
     assert done.err.count("\n") == 1
     assert "cdictl audit list" in done.err
+
+
+def test_the_beginning_of_several(runtime, cdictl, configuration, make_bundle):
+    """Of several containers none is chosen; a name itself is, though it begins others too."""
+    configuration.write(runtime="/bin/true")
+    configuration.spec(("one", {"env": ["A=1"]}))
+    ids = ["web", "web-1", "web-2", "web-3", "web-4", "0" * 64, "0" * 60 + "1234"]
+    for id_ in (*ids, *ids[1:]):
+        created(runtime, make_bundle, "acme.com/widget=one", id_=id_)
+    for words in (("audit", "show"), ("audit", "export"), ("doctor",)):
+        done = cdictl(*words, "web-", check=False)
+        assert (done.status, done.out) == (1, "")
+        assert "'web-' is the beginning of several: web-4, web-3, web-2 and more; " in done.err
+        done = cdictl(*words, "00000000000000", check=False)
+        assert f"is the beginning of several: {ids[6]}, {ids[5]}; " in done.err
+
+    assert cdictl.json("audit", "show", "web")["container"] == "web"
+    assert cdictl.json("audit", "show", "web-4")["id"] == configuration.records()[10]["id"]
+
+
+def test_the_beginning_of_several_records(cdictl, configuration, history):
+    """The ids of records of several containers may begin alike, too."""
+    lines = configuration.audit_file.read_bytes()
+    for number, record in enumerate(configuration.records()):
+        lines = lines.replace(record["id"].encode(), b"%016x" % number)
+    configuration.audit_file.write_bytes(lines)
+    done = cdictl("audit", "show", "000", check=False)
+
+    assert done.status == 1
+    assert "'000' is the beginning of several: record 0000000000000003, record" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("list --limit 0", "--limit takes a whole number above 0"),
+        ("list --limit -5", "'-5' is no whole number"),
+        ("list --limit x", "'x' is no whole number"),
+        ("tail -n -1", "'-1' is no whole number"),
+        ("tail -n 0", "-n takes a whole number above 0; 0 is for --follow"),
+    ],
+)
+def test_how_many_is_a_whole_number(cdictl, words, told):
+    """Anything else is wrong usage, not an empty answer."""
+    done = cdictl("audit", *words.split(), check=False)
+
+    assert (done.status, done.out) == (2, "")
+    assert told in done.err
 
 
 def test_rotated_and_compressed(cdictl, configuration, history):

@@ -42,6 +42,28 @@ def test_a_command_is_missing(cdictl, words):
     assert finished.err == cdictl(*words.split(), "--help").out
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("audit show", "audit export", "audit list --container", "audit tail --container"),
+        *("audit list --device", "audit list --vendor", "config check", "devices --spec-dir"),
+        *("doctor", "doctor --bundle", "plan --container", "plan --bundle", "plan --image"),
+        *("explain x --container", "explain x --bundle", "configure podman --config-file"),
+        *("configure docker --config-file", "configure docker --runtime-path"),
+        *("spec generate --root", "spec generate --output", "spec generate --output-dir"),
+        *("spec convert x --output", "spec from-docker --compose"),
+        "spec from-docker --compose x --service",
+    ],
+)
+def test_an_empty_name(cdictl, words):
+    """An unset variable in a script means nothing, not everything."""
+    finished = cdictl(*words.split(), "", check=False)
+
+    assert finished.status == 2
+    assert finished.out == ""
+    assert "it is empty; see: cdictl" in finished.err
+
+
 @pytest.mark.parametrize("words", ["", "audit", "audit list", "configure docker"])
 def test_help_is_a_command_too(cdictl, words):
     """``cdictl help COMMAND`` is ``cdictl COMMAND --help``."""
@@ -54,7 +76,9 @@ def test_help_is_a_command_too(cdictl, words):
         ("--version >&-", 0, ""),
         ("--help >&-", 0, ""),
         ("devices >&- 2>&-", 0, ""),
-        ("explain <&-", 1, "cdictl: nothing in this text speaks of"),
+        ("explain <&-", 2, "cdictl: there is no text: paste the error, or pipe it in"),
+        ("explain ''", 2, "cdictl: there is no text: paste the error, or pipe it in"),
+        ("explain - </dev/null", 2, "cdictl: there is no text: paste the error, or pipe it in"),
         ("nonsense 2>&-", 2, ""),
         ("--version | true", 0, ""),
         ("--help >/dev/full", 1, "cdictl: cannot write the output: No space left on device\n"),
