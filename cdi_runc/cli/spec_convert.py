@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdi_runc.authoring import combine, write
-from cdi_runc.cli import common, spec_output
+from cdi_runc.cli import spec_output
 from cdi_runc.specs import check
 
 TYPE_CHECKING = False
@@ -41,13 +41,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print or write the spec."""
-    form = spec_output.form(args)
-    if args.to and args.output and args.to != form:
-        raise common.usage(f"--to {args.to}, and {args.output} is the name of a {form} file")
+    spec_output.form(args)  # before anything is read
     spec = write.read(args.file)
     version = args.cdi_version
     if version == MINIMUM:
         version = check.minimum_version(spec)
     spec = combine.as_version(spec, version, args.file)
-    spec_output.emit(args, spec, "", args.to or form)
+    spec_output.emit(args, spec, "")
     return 0
