@@ -3,6 +3,7 @@
 import subprocess
 
 import pytest
+from support.commands import Cdictl
 
 
 @pytest.mark.parametrize(
@@ -95,3 +96,32 @@ def test_closed_and_full_outputs(cdictl, words, status, told):
     assert finished.returncode == status
     assert finished.stderr.startswith(told)
     assert finished.stderr.count("\n") == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("env", "on_terminal", "in_file"),
+    [
+        ({}, True, False),
+        ({"NO_COLOR": "1"}, False, False),
+        ({"TERM": "dumb"}, False, False),
+        ({"FORCE_COLOR": "1"}, True, True),
+        ({"FORCE_COLOR": "0"}, False, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+    ],
+)
+@pytest.mark.parametrize("sound", [True, False])
+def test_each_stream_has_its_own_colours(
+    cdictl, configuration, tmp_path, env, on_terminal, in_file, *, sound
+):
+    """What goes to a terminal is coloured, what goes to a file is not, whichever is which."""
+    spec = configuration.spec(("one", {"env": ["A=1"] if sound else [5]}))
+    file = tmp_path / "told"
+    shell = Cdictl("bash", configuration)
+    ours, other = (1, 2) if sound else (2, 1)
+    for stream, is_file in ((ours, True), (other, False)):
+        line = f"{cdictl.program} validate {spec} {stream}>{file}"
+        shown = shell.on_terminal("-c", line, **env)
+
+        assert ("\x1b[" in (file.read_text() if is_file else shown)) == (
+            in_file if is_file else on_terminal
+        )
