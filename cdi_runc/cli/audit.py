@@ -56,7 +56,9 @@ def add_arguments(parser: Parser) -> None:
     """Add the command's options."""
     commands = parser.add_commands(dest="audit")
     listing = common.add_command(commands, "list", "list the records, the newest first")
-    listing.add_argument("--limit", type=int, default=LIMIT, metavar="N", help="at most N (50)")
+    listing.add_argument(
+        "--limit", type=common.count, default=LIMIT, metavar="N", help="at most N (50)"
+    )
     _add_filters(listing)
     common.add_json(listing)
 
@@ -67,7 +69,9 @@ def add_arguments(parser: Parser) -> None:
     form.add_argument("--json", action="store_true", help="print JSON, for machines")
 
     tail = common.add_command(commands, "tail", "print the newest records, the newest last")
-    tail.add_argument("-n", type=int, default=10, metavar="N", help="how many to begin with (10)")
+    tail.add_argument(
+        "-n", type=common.count, default=10, metavar="N", help="how many to begin with (10)"
+    )
     tail.add_argument("-f", "--follow", action="store_true", help="print new ones as they come")
     _add_filters(tail)
     tail.add_argument("--json", action="store_true", help="print each record as a line of JSON")
@@ -89,17 +93,23 @@ def add_arguments(parser: Parser) -> None:
 def _add_subject(parser: ArgumentParser) -> None:
     parser.add_argument(
         "subject",
+        type=common.given,
         metavar="CONTAINER|ID-PREFIX",
         help="a container's name or id, or a record's id; the beginning of an id will do",
     )
 
 
 def _add_filters(parser: ArgumentParser) -> None:
-    parser.add_argument("--container", default="", metavar="NAME", help="a container's name or id")
     parser.add_argument(
-        "--device", default="", metavar="NAME", help="a device; * and ? stand for anything"
+        "--container", type=common.given, metavar="NAME", help="a container's name or id"
     )
-    parser.add_argument("--vendor", default="", help="a vendor, for example nvidia.com")
+    parser.add_argument(
+        "--device",
+        type=common.given,
+        metavar="NAME",
+        help="a device; * and ? stand for anything",
+    )
+    parser.add_argument("--vendor", type=common.given, help="a vendor, for example nvidia.com")
     parser.add_argument("--result", default="", choices=(*record_tree.RESULTS,))
     parser.add_argument(
         "--since",
@@ -185,8 +195,8 @@ def damage(record: Entry) -> Iterator[None]:
 def _wanted(args: Namespace, path: str) -> records.Filter:
     return records.Filter(
         container=lookup.container(args.container, path) if args.container else "",
-        device=args.device,
-        vendor=args.vendor,
+        device=args.device or "",
+        vendor=args.vendor or "",
         result=args.result,
         since=args.since or "",
         until=args.until or "",
@@ -194,7 +204,9 @@ def _wanted(args: Namespace, path: str) -> records.Filter:
 
 
 def _list(args: Namespace, path: str) -> int:
-    found = list(islice(records.newest(path, _wanted(args, path)), max(args.limit, 0)))
+    if not args.limit:
+        raise common.usage("--limit takes a whole number above 0")
+    found = list(islice(records.newest(path, _wanted(args, path)), args.limit))
     if args.json:
         rendering.print_json(found)
     elif found:
@@ -229,9 +241,11 @@ def _painted(line: str, record: Entry) -> str:
 
 
 def _tail(args: Namespace, path: str) -> int:
+    if not args.n and not args.follow:
+        raise common.usage("-n takes a whole number above 0; 0 is for --follow")
     wanted = _wanted(args, path)
     start = os.stat(path).st_size if args.follow and os.path.exists(path) else 0
-    last = list(islice(records.newest(path, wanted), max(args.n, 0)))
+    last = list(islice(records.newest(path, wanted), args.n))
     for record in reversed(last):
         _print(record, args)
     if args.follow:
@@ -260,18 +274,23 @@ def follow(path: str, start: int) -> Iterator[Entry]:
     while True:
         if file is None:
             try:
-                file = open(path, "rb")  # noqa: SIM115  # it outlives the block
+                file = records.opened(path)
                 file.seek(start)
             except FileNotFoundError:
                 start = 0
+            except ValueError as error:
+                raise records.not_regular(path) from error
         is_replaced = file is not None and _is_replaced(path, file.fileno(), file.tell())
         time.sleep(POLL)  # what was opened before it was renamed may still be written to
         if file is not None:
-            while (line := file.readline()).endswith(b"\n"):
+            while (line := file.readline(records.LONGEST)).endswith(b"\n"):
                 try:
                     yield records.parsed(line)
                 except ValueError as error:
                     print(f"cdictl: a new line is damaged: {error}", file=sys.stderr)
+            if len(line) == records.LONGEST:
+                longest = f"{records.LONGEST >> 20} MiB"
+                raise CdiRuncError(f"{path}: a line is longer than {longest}, no newer one is read")
             file.seek(-len(line), os.SEEK_CUR)
             if is_replaced:
                 file.close()

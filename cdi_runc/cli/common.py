@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import sys
 
 from cdi_runc import settings
 from cdi_runc.errors import BadConfiguration
@@ -23,6 +25,36 @@ def add_command(commands: Any, name: str, summary: str) -> ArgumentParser:
     return added
 
 
+def given(text: str) -> str:
+    """Return *text*, what an argument names: an empty one, as of an unset variable, names nothing.
+
+    Raises:
+        argparse.ArgumentTypeError: it is empty.
+
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
+
+
+def count(text: str) -> int:
+    """Return the whole number, 0 or above, that *text* is.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none.
+
+    """
+    if not (text.isascii() and text.isdigit() and len(text) < 10):  # noqa: PLR2004
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to 999999999")
+    return int(text)
+
+
+def usage(text: str) -> SystemExit:
+    """Return what ends the command as a wrong usage does."""
+    print(f"cdictl: {text}", file=sys.stderr)
+    return SystemExit(2)
+
+
 def add_json(parser: ArgumentParser) -> None:
     """Add ``--json``."""
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")
@@ -33,6 +65,7 @@ def add_spec_dir(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--spec-dir",
         action="append",
+        type=given,
         metavar="DIR",
         help="read spec files from DIR instead of the configured directories;"
         " may be given again, and a later one wins",

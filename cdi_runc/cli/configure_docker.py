@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 
-from cdi_runc.cli import configuring
+from cdi_runc.cli import common, configuring
 from cdi_runc.engines import daemon_json, dockerd
 from cdi_runc.engines.config_file import BadConfigFile, ConfigFile
 from cdi_runc.errors import CdiRuncError
@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser, _engine: str) -> None:
     add("--unless-default", action="store_true", help="with --remove: not while it is the default")
     add(
         "--config-file",
+        type=common.given,
         metavar="F",
         help=f"the daemon.json (default: the running dockerd's, or else {dockerd.CONFIG})",
     )

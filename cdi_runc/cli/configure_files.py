@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from cdi_runc.cli import configuring
+from cdi_runc.cli import common, configuring
 from cdi_runc.engines.config_file import BadConfigFile, ConfigFile
 from cdi_runc.errors import CdiRuncError
 from cdi_runc.record import Record
@@ -55,7 +55,9 @@ ENGINES = {
 def add_arguments(parser: ArgumentParser, engine: str) -> None:
     """Add the options of *engine*."""
     own = ENGINES[engine]
-    parser.add_argument("--config-file", metavar="F", help=f"the file (default: {own.place})")
+    parser.add_argument(
+        "--config-file", type=common.given, metavar="F", help=f"the file (default: {own.place})"
+    )
     kept = (
         "The file is ours alone, and is removed with --remove."
         if own.drop_in

@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 
+from cdi_runc.cli import common
 from cdi_runc.engines import NAME
 from cdi_runc.errors import CdiRuncError
 
@@ -33,6 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--runtime-name", metavar="NAME", default=NAME, help=f"what the engine calls it ({NAME})")
     add(
         "--runtime-path",
+        type=common.given,
         metavar="P",
         help="the cdi-runc to use (default: the one beside cdictl); with --remove: only if that",
     )

@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 
-from cdi_runc import paths
+from cdi_runc import files, paths
 from cdi_runc.engines import docker_api, dockerd
 from cdi_runc.record import Record
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 SECONDS = 10
+STATE = 64 << 20
+"""Bytes of a runtime's state file; it repeats parts of config.json."""
 TASKS = "/run/containerd/io.containerd.runtime.v2.task"
 """Where containerd has a directory for each namespace, in it a bundle for each task."""
 
@@ -162,8 +164,7 @@ def running(container: str, root: str) -> int:
             ("status", "pid", "process-start-time"),
         ):
             try:
-                with open(f"{place}/{container}/{name}", "rb") as file:
-                    state = json.load(file)
+                state = json.loads(files.read(f"{place}/{container}/{name}", STATE)[0])
                 number = int(state[pid])
                 if _started(number) == (int(state.get(start) or 0) or _started(number)):
                     return number

@@ -34,8 +34,16 @@ INDENT = " " * 9
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the command's options."""
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("container", nargs="?", metavar="CONTAINER", help="a container's name or id")
-    what.add_argument("--bundle", metavar="DIR", help="the container of this bundle")
+    what.add_argument(
+        "container",
+        nargs="?",
+        type=common.given,
+        metavar="CONTAINER",
+        help="a container's name or id",
+    )
+    what.add_argument(
+        "--bundle", type=common.given, metavar="DIR", help="the container of this bundle"
+    )
     common.add_json(parser)
     parser.epilog = EPILOG
 

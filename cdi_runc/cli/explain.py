@@ -8,7 +8,7 @@ import re
 import sys
 from itertools import islice
 
-from cdi_runc import plan, registry, requests
+from cdi_runc import files, plan, registry, requests
 from cdi_runc.bundle import Bundle
 from cdi_runc.cli import common, lookup, matching, records, refusals, rendering, standing, words
 from cdi_runc.cli.rendering import Node
@@ -18,6 +18,7 @@ from cdi_runc.errors import BadBundle
 from cdi_runc.record import Record
 from cdi_runc.specs import document
 from cdi_runc.specs import explain as unresolvable
+from cdi_runc.specs.compile import SIZE_LIMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,8 +85,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         "text", nargs="*", metavar="TEXT", help="the error; - or nothing reads standard input"
     )
     base = parser.add_mutually_exclusive_group()
-    base.add_argument("--container", metavar="NAME", help="a container's name or id")
-    base.add_argument("--bundle", metavar="DIR", help="a bundle's directory")
+    base.add_argument(
+        "--container", type=common.given, metavar="NAME", help="a container's name or id"
+    )
+    base.add_argument("--bundle", type=common.given, metavar="DIR", help="a bundle's directory")
     common.add_json(parser)
     parser.epilog = EPILOG
 
@@ -94,10 +97,12 @@ def run(args: Namespace) -> int:
     """Name the edits that the error may come from; 1 if there are none."""
     settings = common.in_force(args)
     told = " ".join(args.text)
-    if told in ("", "-"):
+    if args.text in ([], ["-"]):
         if sys.stdin.isatty():
             print("Paste the error, then press Ctrl-D on a line of its own.", file=sys.stderr)
         told = sys.stdin.read()
+    if not told.strip():
+        raise common.usage("there is no text: paste the error, or pipe it in")
     text = matching.Text(told)
     subject = None
     causes = [*_by_docker(told), *_devices(told, settings), *_refused(told, settings)]
@@ -294,9 +299,8 @@ def _user(bundle: str) -> str:
 def _spec_fault(path: str, digest: str | None) -> str:
     """Return whether the spec file is another than when the container was made."""
     try:
-        with open(path, "rb") as file:
-            is_same = digest in (None, sha256(file.read()))
-    except OSError:
+        is_same = digest in (None, sha256(files.read(path, SIZE_LIMIT)[0]))
+    except (OSError, ValueError):
         return "the spec file is gone"
     return "" if is_same else "the spec file is another now"
 
@@ -304,9 +308,8 @@ def _spec_fault(path: str, digest: str | None) -> str:
 def _line(path: str, pointer: str) -> int:
     """Return the line of *pointer* in the spec file at *path*; 0 if it is not there."""
     try:
-        with open(path, "rb") as file:
-            return (document.locate(file.read(), pointer) or (0, 0))[0]
-    except OSError:
+        return (document.locate(files.read(path, SIZE_LIMIT)[0], pointer) or (0, 0))[0]
+    except (OSError, ValueError):
         return 0
 
 

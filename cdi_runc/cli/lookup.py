@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from cdi_runc import jsonio
 from cdi_runc.cli import containers, records
 from cdi_runc.cli.records import Filter
 from cdi_runc.errors import CdiRuncError
 
+SHOWN = 3
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cdi_runc.cli.containers import Container
     from cdi_runc.cli.records import Entry
 
@@ -18,17 +23,44 @@ def record(word: str, path: str) -> Entry:
     Docker's names come first; then the beginnings of ids on record; then the other engines' names.
 
     Raises:
-        CdiRuncError: there is none.
+        CdiRuncError: there is none, or *word* is the beginning of several names.
 
     """
     known = containers.in_docker(word)
-    found = None if known else _newest(Filter(either=word), path)
+    found = None if known else begun(word, path)
     if found is None:
         known = known or containers.resolve(word)
         found = _newest(Filter(container=known.id), path) if known else None
     if found is None:
         raise _unknown(word, known, path)
     return found
+
+
+def begun(word: str, path: str, keys: Sequence[str] = ("container", "id")) -> Entry | None:
+    """Return the newest record in *path* of which one of *keys* is *word*, or else begins with it.
+
+    Raises:
+        CdiRuncError: records of several containers begin with it.
+
+    """
+    quoted = jsonio.dumps(word)
+    found: dict[str, Entry] = {}
+    wanted = Filter(either=word) if "id" in keys else Filter(container=word)
+    # When there are enough to be told, only the name itself is looked for.
+    for one in records.newest(path, wanted, lambda line: len(found) <= SHOWN or quoted in line):
+        if word in (one[key] for key in keys):
+            return one
+        found.setdefault(one["container"], one)
+    if len(found) > 1:
+        titles = [
+            id_ if id_.startswith(word) else f"record {one['id']}" for id_, one in found.items()
+        ]
+        raise CdiRuncError(
+            f"{word!r} is the beginning of several: {', '.join(titles[:SHOWN])}"
+            + (" and more" if len(titles) > SHOWN else ""),
+            cure="give more of the one that is meant; see them with: cdictl audit list",
+        )
+    return next(iter(found.values()), None)
 
 
 def container(word: str, path: str) -> str:

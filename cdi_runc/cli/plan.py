@@ -76,10 +76,15 @@ def add_arguments(parser: ArgumentParser) -> None:
         " (default: %(default)s, as with docker run -e)",
     )
     base = parser.add_mutually_exclusive_group()
-    base.add_argument("--image", metavar="IMAGE", help="an image that Docker or Podman has")
-    base.add_argument("--bundle", metavar="DIR", help="a bundle's directory")
     base.add_argument(
-        "--container", metavar="NAME", help="a container's name or id, as if it were made again"
+        "--image", type=common.given, metavar="IMAGE", help="an image that Docker or Podman has"
+    )
+    base.add_argument("--bundle", type=common.given, metavar="DIR", help="a bundle's directory")
+    base.add_argument(
+        "--container",
+        type=common.given,
+        metavar="NAME",
+        help="a container's name or id, as if it were made again",
     )
     common.add_spec_dir(parser)
     common.add_json(parser)

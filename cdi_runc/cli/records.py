@@ -1,21 +1,22 @@
 """The audit file, read from its end: a log of any length answers at once what is new in it.
 
 Rotated parts are read too, compressed or not.  A damaged line is told on standard error and passed
-over.
+over, and once it is told there if others could have written what is read.
 """
 
 from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
 import os
 import re
 import sys
+import tempfile
+import zlib
 from fnmatch import fnmatchcase
 
-from cdi_runc import jsonio, paths
+from cdi_runc import files, jsonio, paths, trust
 from cdi_runc.errors import CdiRuncError
 from cdi_runc.record import Record
 
@@ -39,13 +40,19 @@ DEPTH = 500
 LONGEST = 64 << 20
 """Bytes of a line; a record tells of parts of a config.json, which can be no larger."""
 SHOWN_FAULTS = 3
+NOT_REGULAR = "it is not a regular file"
 UNPACKED = 1 << 30
-"""Bytes of a compressed part, which is read as a whole."""
+"""Bytes of a compressed part, which is unpacked as a whole to be read from its end."""
+IN_MEMORY = 16 << 20
+"""Bytes of a compressed part; more of it lie in a temporary file."""
 PATIENCE = 1000
 """So many lines in a row must be too old; those of calls at the same time are not in order."""
 _ROTATED = re.compile(r"[.-](\d[\d-]*)(\.gz|\.bz2|\.xz)?")
 _TIME = re.compile(rb'\{"format":\d+,"id":"\w+","time":"([^"]+)"')
-_OPEN: dict[str, Callable[[str], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPEN: dict[str, Callable[[Any], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_told: set[str] = set()
+"""Directories of which it is told that others could have written records there."""
 
 
 class Filter(Record):
@@ -118,7 +125,12 @@ class Faults:
 
 
 def parts(path: str) -> list[str]:
-    """Return the audit file at *path* and its rotated parts, the newest first."""
+    """Return the audit file at *path* and its rotated parts, the newest first.
+
+    Raises:
+        CdiRuncError: they cannot be read.
+
+    """
     directory, name = os.path.split(path)
     found = []
     try:
@@ -130,6 +142,8 @@ def parts(path: str) -> list[str]:
     for other in names:
         rotated = _ROTATED.fullmatch(other.removeprefix(name)) if other.startswith(name) else None
         if other == name:
+            if os.path.exists(path) and not os.path.isfile(path):
+                raise not_regular(path)
             found.append((0, 0, path))
         elif rotated:
             number = int(rotated[1].replace("-", ""))
@@ -255,8 +269,9 @@ def _is_deep(record: Entry) -> bool:
 def _backwards(path: str, faults: Faults) -> Iterator[tuple[int, bytes]]:
     """Yield offset and content of each line that is not empty, the last first."""
     try:
-        with _opened(path, faults.stop) as file:
-            end, tail = file.seek(0, os.SEEK_END), b""
+        with _unpacked(path, faults.stop) as file:
+            file.seek(0, os.SEEK_END)
+            end, tail = file.tell(), b""
             while end:
                 start = max(0, end - BLOCK)
                 file.seek(start)
@@ -278,32 +293,71 @@ def _backwards(path: str, faults: Faults) -> Iterator[tuple[int, bytes]]:
         pass  # rotated meanwhile: its lines are in another part
     except PermissionError as error:
         raise _closed(path, error) from error
-    except OSError as error:
-        faults.stop(f"it cannot be read: {error.strerror or error}")
+    except (OSError, ValueError) as error:
+        faults.stop(f"it cannot be read: {getattr(error, 'strerror', None) or error}")
 
 
-def _opened(path: str, report: Callable[[str], None]) -> IO[bytes]:
+def opened(path: str) -> IO[bytes]:
+    """Open the audit file, or a part of it; say who else could have written it, if anybody.
+
+    Raises:
+        OSError: it cannot be opened.
+        ValueError: it is no regular file.
+
+    """
+    fd = os.open(path, _READ)  # O_NONBLOCK: a FIFO must not hold us up
+    status = os.fstat(fd)
+    if not files.is_regular(status):
+        os.close(fd)
+        raise ValueError(NOT_REGULAR)
+    _tell_of_others(path, status)
+    return open(fd, "rb")
+
+
+def not_regular(path: str) -> CdiRuncError:
+    """Return the error of an audit file that is of another kind."""
+    name = trust.quoted(path)
+    return CdiRuncError(
+        f"cannot read the audit file {path}: {NOT_REGULAR}", cure=f"mv {name} {name}.old"
+    )
+
+
+def _tell_of_others(path: str, status: os.stat_result) -> None:
+    directory = os.path.dirname(path)
+    if directory in _told:
+        return
+    try:
+        found = trust.fault(path, of_log=True) or trust.fault_of_log(path, status)
+    except FileNotFoundError:  # rotated meanwhile
+        return
+    if found:
+        _told.add(directory)
+        who, cure = found
+        print(f"cdictl: others could have written these records: {who}; {cure}", file=sys.stderr)
+
+
+def _unpacked(path: str, report: Callable[[str], None]) -> IO[bytes]:
     """Open a part for reading at any place; of a compressed one, as much as can be read."""
     opener = _OPEN.get(os.path.splitext(path)[1])
     if opener is None:
-        return open(path, "rb")
-    whole = io.BytesIO()
-    with opener(path) as file:
+        return opened(path)
+    whole: Any = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115  # the caller closes it
+    with opened(path) as packed, opener(packed) as file:
         try:
             while block := file.read1():
                 whole.write(block)
                 if whole.tell() > UNPACKED:
                     report(f"it is not read behind {UNPACKED >> 20} MiB")
                     break
-        except (OSError, EOFError, lzma.LZMAError) as error:
+        except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
             report(f"its end is damaged: {error}")
-    return whole
+    return whole  # type: ignore[no-any-return]
 
 
 def _number(path: str, offset: int) -> int:
     """Return the number of the line at *offset*."""
     number = 1
-    with _opened(path, lambda _: None) as file:
+    with _unpacked(path, lambda _: None) as file:
         file.seek(0)
         while offset > 0 and (block := file.read(min(BLOCK, offset))):
             number += block.count(b"\n")

@@ -92,13 +92,20 @@ class Node(Record):
     """Of the label."""
 
 
-def paint(text: str, colour: str) -> str:
-    """Return *text* in *colour* where standard output is a terminal (NO_COLOR, FORCE_COLOR)."""
-    wanted = os.environ.get("FORCE_COLOR") or (
-        sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    )
+def paint(text: str, colour: str, stream: IO[str] | None = None) -> str:
+    """Return *text* in *colour* where *stream*, by default standard output, shows colours."""
     text = printable(text)
-    return f"\033[{COLOURS[colour]}m{text}\033[0m" if wanted else text
+    if not _is_coloured(stream or sys.stdout):
+        return text
+    return f"\033[{COLOURS[colour]}m{text}\033[0m"
+
+
+def _is_coloured(stream: IO[str]) -> bool:
+    """Tell whether *stream* is a terminal that shows colours, if the caller says nothing of it."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    forced = os.environ.get("FORCE_COLOR")
+    return forced != "0" if forced else stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def width() -> int:

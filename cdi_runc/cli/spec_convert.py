@@ -41,13 +41,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print or write the spec."""
-    form = spec_output.form(args)
-    if args.to and args.output and args.to != form:
-        raise spec_output.usage(f"--to {args.to}, and {args.output} is the name of a {form} file")
+    spec_output.form(args)  # before anything is read
     spec = write.read(args.file)
     version = args.cdi_version
     if version == MINIMUM:
         version = check.minimum_version(spec)
     spec = combine.as_version(spec, version, args.file)
-    spec_output.emit(args, spec, "", args.to or form)
+    spec_output.emit(args, spec, "")
     return 0

@@ -6,7 +6,7 @@ import os
 
 from cdi_runc.authoring import found, from_docker
 from cdi_runc.authoring.host import Host
-from cdi_runc.cli import spec_output
+from cdi_runc.cli import common, spec_output
 from cdi_runc.errors import CdiRuncError
 from cdi_runc.names import fault_in_device, fault_in_kind
 
@@ -49,8 +49,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="VARIABLE",
         help="the environment variable that holds the path of such a FILE",
     )
-    parser.add_argument("--compose", metavar="FILE", help="the devices of a Compose file")
-    parser.add_argument("--service", metavar="NAME", help="of --compose: this service only")
+    parser.add_argument(
+        "--compose", type=common.given, metavar="FILE", help="the devices of a Compose file"
+    )
+    parser.add_argument(
+        "--service", type=common.given, metavar="NAME", help="of --compose: this service only"
+    )
     parser.add_argument(
         "--kind",
         default=from_docker.KIND,
@@ -72,14 +76,17 @@ def add_host(parser: ArgumentParser) -> None:
         " for tools that do not follow links",
     )
     parser.add_argument(
-        "--root", default="", metavar="DIR", help="look at the host whose files are below DIR"
+        "--root",
+        type=common.given,
+        metavar="DIR",
+        help="look at the host whose files are below DIR",
     )
 
 
 def run(args: Namespace) -> int:
     """Print or write the spec."""
     _check_usage(args)
-    host = Host(args.root, plain=args.resolve)
+    host = Host(args.root or "", plain=args.resolve)
     mappings = [from_docker.option(text) for text in args.device]
     for path in (*args.file, *map(_named_by, args.env)):
         mappings += from_docker.listed(path)
@@ -102,14 +109,14 @@ def run(args: Namespace) -> int:
 
 def _check_usage(args: Namespace) -> None:
     if not (args.device or args.file or args.env or args.compose):
-        raise spec_output.usage("give a --device, --file, --env or --compose; see --help")
+        raise common.usage("give a --device, --file, --env or --compose; see --help")
     if args.service and not args.compose:
-        raise spec_output.usage("--service is one of a --compose file")
+        raise common.usage("--service is one of a --compose file")
     vendor, _, class_ = args.kind.partition("/")
     wrong = fault_in_kind("vendor", vendor) or fault_in_kind("class", class_)
     wrong = wrong or (fault_in_device(args.name) if args.name is not None else None)
     if wrong:
-        raise spec_output.usage(wrong)
+        raise common.usage(wrong)
     spec_output.form(args)
 
 

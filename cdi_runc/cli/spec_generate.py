@@ -9,7 +9,7 @@ import time
 from cdi_runc.authoring import generate, write
 from cdi_runc.authoring.host import Host
 from cdi_runc.bundle import describe
-from cdi_runc.cli import rendering, spec_from_docker, spec_output
+from cdi_runc.cli import common, rendering, spec_from_docker, spec_output
 from cdi_runc.errors import CdiRuncError
 from cdi_runc.names import fault_in_kind
 from cdi_runc.record import Record
@@ -74,7 +74,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     spec_from_docker.add_host(parser)
     spec_output.add_output(parser)
     parser.add_argument(
-        "--output-dir", metavar="DIR", help="write a file for each kind, VENDOR-CLASS.yaml, to DIR"
+        "--output-dir",
+        type=common.given,
+        metavar="DIR",
+        help="write a file for each kind, VENDOR-CLASS.yaml, to DIR",
     )
     parser.add_argument(
         "--watch",
@@ -90,7 +93,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print or write a spec for each kind of device that is here."""
     wanted = classes(args)
-    host = Host(args.root, plain=args.resolve)
+    host = Host(args.root or "", plain=args.resolve)
     told: set[str] = set()
     while True:
         results = list(generate.specs(host, wanted, args.vendor))
@@ -115,13 +118,13 @@ def classes(args: Namespace) -> Sequence[str]:
     """
     wrong = fault_in_kind("vendor", args.vendor)
     if wrong:
-        raise spec_output.usage(wrong)
+        raise common.usage(wrong)
     if args.output and args.output_dir:
-        raise spec_output.usage("--output and --output-dir exclude each other")
+        raise common.usage("--output and --output-dir exclude each other")
     if args.watch is not None and not (args.output or args.output_dir):
-        raise spec_output.usage("--watch needs --output or --output-dir")
+        raise common.usage("--watch needs --output or --output-dir")
     if args.watch is not None and not args.watch > 0:
-        raise spec_output.usage("--watch takes a number of seconds above 0")
+        raise common.usage("--watch takes a number of seconds above 0")
     spec_output.form(args)
     if not args.classes:
         return generate.USUAL
@@ -129,7 +132,7 @@ def classes(args: Namespace) -> Sequence[str]:
     for name in wanted:
         if name not in generate.CLASSES:
             known = ", ".join(generate.CLASSES)
-            raise spec_output.usage(f"unknown class {name!r}; known: {known}")
+            raise common.usage(f"unknown class {name!r}; known: {known}")
     return wanted
 
 

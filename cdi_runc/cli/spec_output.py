@@ -24,12 +24,6 @@ it makes a container. Other tools may want the device nodes themselves: make thi
 """
 
 
-def usage(text: str) -> SystemExit:
-    """Return what ends the command as a wrong usage does."""
-    print(f"cdictl: {text}", file=sys.stderr)
-    return SystemExit(2)
-
-
 def tell(notes: Iterable[str]) -> None:
     """Print *notes* on standard error."""
     for note in notes:
@@ -40,6 +34,7 @@ def add_output(parser: ArgumentParser) -> None:
     """Add ``--output`` and ``--json``."""
     parser.add_argument(
         "--output",
+        type=common.given,
         metavar="FILE",
         help="write to FILE (.yaml or .json), in one step, instead of standard output",
     )
@@ -47,18 +42,25 @@ def add_output(parser: ArgumentParser) -> None:
 
 
 def form(args: Namespace) -> str:
-    """Return in which form the output is: that of the file's name, else what ``--json`` says.
+    """Return in which form the output is: YAML, unless an option or the file's name says JSON.
 
     Raises:
-        SystemExit: the file's name is no spec file's.
+        SystemExit: the file's name is no spec file's, or two of them contradict each other.
 
     """
+    said = {"--json": "json"} if args.json else {}
+    if getattr(args, "to", None):
+        said[f"--to {args.to}"] = args.to
     if args.output:
         found = write.form_of(args.output)
         if not found:
-            raise usage(f"{args.output}: a spec file is called .yaml or .json, or no tool reads it")
-        return found
-    return "json" if args.json else "yaml"
+            reason = "a spec file is called .yaml or .json, or no tool reads it"
+            raise common.usage(f"{args.output}: {reason}")
+        said[f"--output {args.output}"] = found
+    if len({*said.values()}) > 1:
+        told = ", ".join(f"{option} means {form.upper()}" for option, form in said.items())
+        raise common.usage(f"these contradict each other: {told}")
+    return next(iter(said.values()), "yaml")
 
 
 def made_by(command: str) -> str:
@@ -77,14 +79,14 @@ def comment(command: str, spec: Spec, host: Host) -> str:
     return made_by(command) + (LINKS if linked else "")
 
 
-def emit(args: Namespace, spec: Spec, head: str, form_: str = "") -> None:
+def emit(args: Namespace, spec: Spec, head: str) -> None:
     """Put *spec* where ``--output`` says.
 
     Raises:
         CdiRuncError: it is not valid, or another file has its devices.
 
     """
-    data = write.rendered(spec, form_ or form(args), head)
+    data = write.rendered(spec, form(args), head)
     if args.output:
         spec_dirs = settings.current().spec_dirs
         directory = os.path.dirname(os.path.abspath(args.output))

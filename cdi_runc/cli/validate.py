@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
     from collections.abc import Collection, Iterator
-    from typing import Any
+    from typing import IO, Any
 
 EPILOG = """\
 A file is read as every other tool with the CDI reference library reads it: JSON as YAML, and keys
@@ -49,7 +49,8 @@ def run(args: Namespace) -> int:
         rendering.print_json(results)
     else:
         for result in results:
-            print("\n".join(_lines(result)), file=sys.stderr if result["errors"] else sys.stdout)
+            stream = sys.stderr if result["errors"] else sys.stdout
+            print("\n".join(_lines(result, stream)), file=stream)
     faulty = [r for r in results if r["errors"] or (args.strict and r["warnings"])]
     return 1 if faulty else 0
 
@@ -141,15 +142,15 @@ def _told(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _lines(result: dict[str, Any]) -> Iterator[str]:
+def _lines(result: dict[str, Any], stream: IO[str]) -> Iterator[str]:
     path = result["file"]
     for level, colour in (("error", "red"), ("warning", "yellow"), ("note", "cyan")):
         for finding in result[f"{level}s"]:
             place = f":{finding['line']}:{finding['column']}" if finding["line"] else ""
             field = f" {finding['pointer']}:" if finding["pointer"] else ""
-            label = rendering.paint(f"{level}:", colour)
+            label = rendering.paint(f"{level}:", colour, stream)
             yield f"{path}{place}: {label}{field} {finding['message']}"
     if result["valid"]:
         count = len(result["devices"])
         devices = f"{count} device{'s' if count != 1 else ''}"
-        yield f"{path}: {rendering.paint('valid', 'green')}, {devices}"
+        yield f"{path}: {rendering.paint('valid', 'green', stream)}, {devices}"

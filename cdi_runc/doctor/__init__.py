@@ -13,7 +13,7 @@ from cdi_runc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Literal
 
     Severity = Literal["error", "warning", "note"]
@@ -43,17 +43,16 @@ class Finding(Record):
     cure: str
     """A command, or what to do where no command can do it."""
     check: str = ""
-    """The function that found it."""
+    """The id of the check that found it, which stays."""
 
 
-def carry_out(checks: Iterable[Check]) -> list[Finding]:
-    """Run *checks*, and return what they found.
+def carry_out(checks: Mapping[str, Check]) -> list[Finding]:
+    """Run *checks*, each by its id, and return what they found.
 
     A check that fails is a finding itself: what is broken here may break the checks too.
     """
     found: list[Finding] = []
-    for check in checks:
-        name = str(getattr(getattr(check, "func", check), "__name__", ""))
+    for name, check in checks.items():
         try:
             found += [finding.but(check=name) for finding in check()]
         except Exception as error:  # noqa: BLE001  # see above

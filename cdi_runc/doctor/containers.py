@@ -12,7 +12,7 @@ import shlex
 
 from cdi_runc import paths, requests
 from cdi_runc.bundle import Bundle
-from cdi_runc.cli import containers, plan, records, standing
+from cdi_runc.cli import containers, lookup, plan, records, standing
 from cdi_runc.cli.bases import Base
 from cdi_runc.cli.records import Filter
 from cdi_runc.cli.standing import Standing
@@ -89,13 +89,13 @@ def find(wanted: str, settings: Settings, hosts: Sequence[str] = ()) -> Containe
     *hosts* are the addresses of Docker daemons besides the usual ones.
 
     Raises:
-        CdiRuncError: nobody knows it.
+        CdiRuncError: nobody knows it, or it is the beginning of several ids.
 
     """
     details, host = _in_docker(wanted, (*containers.docker_hosts(), *hosts))
     engine, bundle = "docker" if details else "", ""
     id_ = str(details.get("Id") or wanted)
-    record = next(records.newest(settings.audit_file, Filter(container=id_)), None)
+    record = lookup.begun(id_, settings.audit_file, ("container",))
     if not details and (record is None or record["engine"] == "podman"):
         known = containers.resolve(record["container"] if record else wanted)
         if known:

@@ -37,18 +37,18 @@ def examine(settings: Settings, dockers: Sequence[Docker] | None = None) -> Repo
     known = engines.registrations(dockers)
     launchers = installation.launchers([one.program for one in known])
     real = _real(settings, launchers)
-    checks: list[Check] = [
-        installation.installed,
-        partial(installation.interpreter, launchers),
-        partial(installation.works, launchers),
-        partial(installation.configuration, settings),
-        partial(installation.real_runtime, settings, launchers),
-        partial(engines.unreadable, dockers),
-        partial(engines.missing_programs, known),
-        partial(engines.not_reloaded, dockers),
-        partial(engines.doubled, dockers),
-        partial(engines.snap, dockers),
-    ]
+    checks: dict[str, Check] = {
+        "installed": installation.installed,
+        "interpreter": partial(installation.interpreter, launchers),
+        "launcher": partial(installation.works, launchers),
+        "configuration": partial(installation.configuration, settings),
+        "runtime": partial(installation.real_runtime, settings, launchers),
+        "engine-file": partial(engines.unreadable, dockers),
+        "engine-program": partial(engines.missing_programs, known),
+        "engine-reload": partial(engines.not_reloaded, dockers),
+        "engine-doubled": partial(engines.doubled, dockers),
+        "docker-snap": partial(engines.snap, dockers),
+    }
     found: list[specs.Use] = []
     registry: Registry | None = None
 
@@ -59,41 +59,41 @@ def examine(settings: Settings, dockers: Sequence[Docker] | None = None) -> Repo
         found.extend(specs.uses(registry))
         return ()
 
-    findings = carry_out([*checks, spec_files])
+    findings = carry_out({**checks, "spec-files": spec_files})
     if registry is not None:
         nodes, sources = system.paths_of(found)
         findings += carry_out(
-            [
-                partial(specs.refused, registry),
-                partial(specs.other_numbers, found),
-                partial(specs.missing_nodes, found),
-                partial(specs.missing_sources, found),
-                partial(specs.missing_hooks, found),
-                partial(specs.missing_interfaces, found),
-                partial(specs.passed_over, settings.spec_dirs),
-                partial(specs.older_than_nodes, found),
-                partial(ownership.writable, settings, registry, launchers),
-                partial(
+            {
+                "spec-refused": partial(specs.refused, registry),
+                "spec-numbers": partial(specs.other_numbers, found),
+                "spec-nodes": partial(specs.missing_nodes, found),
+                "spec-mounts": partial(specs.missing_sources, found),
+                "spec-hooks": partial(specs.missing_hooks, found),
+                "spec-interfaces": partial(specs.missing_interfaces, found),
+                "spec-name": partial(specs.passed_over, settings.spec_dirs),
+                "spec-older": partial(specs.older_than_nodes, found),
+                "writable": partial(ownership.writable, settings, registry, launchers),
+                "systemd-links": partial(
                     system.links_for_systemd,
                     found,
                     system.uses_systemd(dockers),
                     installation.runtime_version(real) if real else "",
                     system.systemd_version(),
                 ),
-                partial(system.selinux, nodes, sources, system.enforces()),
-                partial(specs.none, registry),
-                partial(specs.doubtful, registry),
-            ]
+                "selinux": partial(system.selinux, nodes, sources, system.enforces()),
+                "spec-none": partial(specs.none, registry),
+                "spec-doubtful": partial(specs.doubtful, registry),
+            }
         )
     findings += carry_out(
-        [
-            partial(auditing.writable, settings),
-            partial(ownership.state, settings),
-            partial(ownership.readable, settings),
-            partial(engines.unregistered, dockers, known),
-            partial(engines.default_runtime, dockers, settings),
-            partial(auditing.rotated, settings),
-        ]
+        {
+            "audit-writable": partial(auditing.writable, settings),
+            "state": partial(ownership.state, settings),
+            "readable": partial(ownership.readable, settings),
+            "unregistered": partial(engines.unregistered, dockers, known),
+            "default-runtime": partial(engines.default_runtime, dockers, settings),
+            "audit-rotated": partial(auditing.rotated, settings),
+        }
     )
     facts = [("cdi-runc", one.path) for one in launchers]
     facts.append(("runtime", f"{real} ({installation.runtime_version(real)})" if real else "none"))

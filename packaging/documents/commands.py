@@ -57,8 +57,8 @@ def _walk(words, summary, parser, *, deep=True):
         parser.description or "",
         parser.epilog or "",
         parser.format_usage().removeprefix("usage: "),
-        tuple(_option(action) for action in actions if action.option_strings),
-        tuple(_option(action) for action in actions if not action.option_strings),
+        tuple(_option(action, parser) for action in actions if action.option_strings),
+        tuple(_option(action, parser) for action in actions if not action.option_strings),
         tuple(sub.choices) if sub else (),
     )
     if sub and deep:
@@ -71,7 +71,7 @@ def _below(parser):
     return next((a for a in parser._actions if isinstance(a, argparse._SubParsersAction)), None)
 
 
-def _option(action):
+def _option(action, parser):
     choices = tuple(map(str, action.choices or ()))
     metavar = "" if action.nargs == 0 else str(action.metavar or action.dest.upper())
     if choices and not action.metavar:
@@ -81,7 +81,7 @@ def _option(action):
         metavar,
         choices,
         _values(action.dest, metavar),
-        action.help or "",
+        parser._get_formatter()._expand_help(action) if action.help else "",
         action.nargs in ("*", "+") or isinstance(action, argparse._AppendAction),
     )
 

@@ -25,6 +25,7 @@ ORDER = (
     *("docs/audit.md", "docs/troubleshooting.md", "docs/engines.md", "docs/kubernetes.md"),
     *("docs/specs.md", "docs/configuration.md", "docs/architecture.md", "docs/comparison.md"),
     "docs/costs.md",
+    "docs/json.md",
 )
 
 

@@ -95,6 +95,16 @@ def test_the_page_tells_of_every_command(share, installation, configuration):
             assert f"\\fB{option.replace('-', chr(92) + '-')}\\fR" in section
 
 
+def test_no_placeholder_is_left(share):
+    """The words of an option are those that --help shows."""
+    completions = ("bash-completion/completions/cdictl", "zsh/site-functions/_cdictl")
+    completions += ("fish/vendor_completions.d/cdictl.fish",)
+    for path in (*(f"man/{page}" for page in PAGES), *completions):
+        text = (share / path).read_text()
+        assert "%(default)" not in text
+    assert "(default: environment, as with docker run" in text
+
+
 def test_bash_offers_commands_and_options(bash):
     """Bash knows every command, those below, their options, and the words of a choice."""
     assert set(bash("cdictl ")) == set(COMMANDS)

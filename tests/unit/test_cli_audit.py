@@ -4,7 +4,10 @@ import bz2
 import gzip
 import json
 import lzma
+import os
 import re
+import subprocess
+import sys
 import time
 
 import pytest
@@ -98,7 +101,6 @@ def test_newest_first(cdictl, history):
     ("words", "wanted"),
     [
         pytest.param(("--limit", "1"), "d", id="limit"),
-        pytest.param(("--limit", "0"), "", id="limit-zero"),
         pytest.param(("--container", "bbbb"), "b", id="container"),
         pytest.param(("--device", "other.org/toy=ace"), "db", id="device"),
         pytest.param(("--device", "acme.com/widget=*"), "dca", id="pattern"),
@@ -250,6 +252,54 @@ def test_show_of_nothing(cdictl, history):
     assert done.status == 1
     assert done.err.count("\n") == 1
     assert "cdictl audit list" in done.err
+
+
+def test_the_beginning_of_several(runtime, cdictl, configuration, make_bundle):
+    """Of several containers none is chosen; a name itself is, though it begins others too."""
+    configuration.write(runtime="/bin/true")
+    configuration.spec(("one", {"env": ["A=1"]}))
+    ids = ["web", "web-1", "web-2", "web-3", "web-4", "0" * 64, "0" * 60 + "1234"]
+    for id_ in (*ids, *ids[1:]):
+        created(runtime, make_bundle, "acme.com/widget=one", id_=id_)
+    for words in (("audit", "show"), ("audit", "export"), ("doctor",)):
+        done = cdictl(*words, "web-", check=False)
+        assert (done.status, done.out) == (1, "")
+        assert "'web-' is the beginning of several: web-4, web-3, web-2 and more; " in done.err
+        done = cdictl(*words, "00000000000000", check=False)
+        assert f"is the beginning of several: {ids[6]}, {ids[5]}; " in done.err
+
+    assert cdictl.json("audit", "show", "web")["container"] == "web"
+    assert cdictl.json("audit", "show", "web-4")["id"] == configuration.records()[10]["id"]
+
+
+def test_the_beginning_of_several_records(cdictl, configuration, history):
+    """The ids of records of several containers may begin alike, too."""
+    lines = configuration.audit_file.read_bytes()
+    for number, record in enumerate(configuration.records()):
+        lines = lines.replace(record["id"].encode(), b"%016x" % number)
+    configuration.audit_file.write_bytes(lines)
+    done = cdictl("audit", "show", "000", check=False)
+
+    assert done.status == 1
+    assert "'000' is the beginning of several: record 0000000000000003, record" in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("list --limit 0", "--limit takes a whole number above 0"),
+        ("list --limit -5", "'-5' is no whole number"),
+        ("list --limit x", "'x' is no whole number"),
+        ("tail -n -1", "'-1' is no whole number"),
+        ("tail -n 0", "-n takes a whole number above 0; 0 is for --follow"),
+    ],
+)
+def test_how_many_is_a_whole_number(cdictl, words, told):
+    """Anything else is wrong usage, not an empty answer."""
+    done = cdictl("audit", *words.split(), check=False)
+
+    assert (done.status, done.out) == (2, "")
+    assert told in done.err
 
 
 def test_rotated_and_compressed(cdictl, configuration, history):
@@ -477,3 +527,92 @@ def test_hundred_thousand_records(cdictl, configuration, history):
         began = time.monotonic()
         cdictl("audit", *words)
         assert time.monotonic() - began < 5
+
+
+def untrusted(path, who):
+    """Let others than root write *path*; return what is to be said of it."""
+    if who == "mode":
+        path.chmod(0o666)
+        return f"{path} is writable by everybody (mode 0666); chmod go-w {path}"
+    if who == "owner":
+        os.chown(path, 65534, 65534)
+        return f"{path} belongs to user 65534; chown root {path}"
+    if who == "directory":
+        path.parent.chmod(0o777)
+        return f"{path.parent} is writable by everybody (mode 0777); chmod go-w {path.parent}"
+    path.with_name("other").hardlink_to(path)
+    return f"{path} has 2 names (hard links); cp -p {path} "
+
+
+@pytest.mark.parametrize("who", ["mode", "owner", "directory", "link"])
+@pytest.mark.parametrize(
+    "words", [("audit", "list"), ("audit", "show", "a" * 64), ("audit", "tail"), ("drift",)]
+)
+def test_records_that_others_could_have_written(cdictl, configuration, history, who, words):
+    """It is told once who could have, with the cure, and the records are shown."""
+    told = untrusted(configuration.audit_file, who)
+    done = cdictl(*words)
+
+    assert done.out
+    assert done.err.startswith(f"cdictl: others could have written these records: {told}")
+    assert done.err.count("\n") == 1
+
+
+def test_rotated_records_that_others_could_have_written(cdictl, configuration, history):
+    """A rotated part is judged as the file is."""
+    part = configuration.audit_file.with_name("audit.jsonl.1")
+    part.write_bytes(configuration.audit_file.read_bytes())
+    part.chmod(0o666)
+
+    assert f"records: {part} is writable by everybody" in cdictl("audit", "list").err
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["fifo", "directory"])
+@pytest.mark.parametrize(
+    "words",
+    ["audit list", "audit show x", "audit tail -f", "audit tail -n0 -f", "drift", "explain x"],
+)
+def test_an_audit_file_of_another_kind(cdictl, configuration, history, make, words):
+    """It is an error in words, and holds nobody up."""
+    configuration.audit_file.unlink()
+    make(configuration.audit_file)
+    done = cdictl(*words.split(), check=False, timeout=20)
+
+    assert (done.status, done.out) == (1, "")
+    assert f"audit file {configuration.audit_file}: it is not a regular file; mv " in done.err
+
+
+@pytest.mark.parametrize("name", ["audit.jsonl.1", "audit.jsonl.2.gz"])
+def test_a_rotated_part_of_another_kind(cdictl, configuration, history, name):
+    """It is told, and the others are listed."""
+    os.mkfifo(configuration.audit_file.with_name(name))
+    done = cdictl("audit", "list", timeout=20)
+
+    assert len(done.out.splitlines()) == 5
+    assert f"{name}: it cannot be read: it is not a regular file" in done.err
+
+
+def test_a_large_archive_takes_little_memory(cdictl, configuration, history):
+    """What a part unpacks to does not lie in memory as a whole."""
+    lines = configuration.audit_file.read_bytes()
+    with gzip.open(configuration.audit_file.with_name("audit.jsonl.1.gz"), "wb", 1) as file:
+        block = lines * ((8 << 20) // len(lines))
+        for _ in range(40):
+            file.write(block)
+    used = subprocess.run(
+        [sys.executable, "-c", PEAK, cdictl.program, "audit", "list", "--limit", "6"],
+        env=cdictl.env,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+
+    assert len(used.stdout.splitlines()) == 8
+    assert int(used.stdout.splitlines()[-1]) < 150_000
+
+
+PEAK = """\
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, flush=True)
+"""

@@ -3,6 +3,7 @@
 import subprocess
 
 import pytest
+from support.commands import Cdictl
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,28 @@ def test_a_command_is_missing(cdictl, words):
     assert finished.err == cdictl(*words.split(), "--help").out
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("audit show", "audit export", "audit list --container", "audit tail --container"),
+        *("audit list --device", "audit list --vendor", "config check", "devices --spec-dir"),
+        *("doctor", "doctor --bundle", "plan --container", "plan --bundle", "plan --image"),
+        *("explain x --container", "explain x --bundle", "configure podman --config-file"),
+        *("configure docker --config-file", "configure docker --runtime-path"),
+        *("spec generate --root", "spec generate --output", "spec generate --output-dir"),
+        *("spec convert x --output", "spec from-docker --compose"),
+        "spec from-docker --compose x --service",
+    ],
+)
+def test_an_empty_name(cdictl, words):
+    """An unset variable in a script means nothing, not everything."""
+    finished = cdictl(*words.split(), "", check=False)
+
+    assert finished.status == 2
+    assert finished.out == ""
+    assert "it is empty; see: cdictl" in finished.err
+
+
 @pytest.mark.parametrize("words", ["", "audit", "audit list", "configure docker"])
 def test_help_is_a_command_too(cdictl, words):
     """``cdictl help COMMAND`` is ``cdictl COMMAND --help``."""
@@ -54,7 +77,9 @@ def test_help_is_a_command_too(cdictl, words):
         ("--version >&-", 0, ""),
         ("--help >&-", 0, ""),
         ("devices >&- 2>&-", 0, ""),
-        ("explain <&-", 1, "cdictl: nothing in this text speaks of"),
+        ("explain <&-", 2, "cdictl: there is no text: paste the error, or pipe it in"),
+        ("explain ''", 2, "cdictl: there is no text: paste the error, or pipe it in"),
+        ("explain - </dev/null", 2, "cdictl: there is no text: paste the error, or pipe it in"),
         ("nonsense 2>&-", 2, ""),
         ("--version | true", 0, ""),
         ("--help >/dev/full", 1, "cdictl: cannot write the output: No space left on device\n"),
@@ -71,3 +96,32 @@ def test_closed_and_full_outputs(cdictl, words, status, told):
     assert finished.returncode == status
     assert finished.stderr.startswith(told)
     assert finished.stderr.count("\n") == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("env", "on_terminal", "in_file"),
+    [
+        ({}, True, False),
+        ({"NO_COLOR": "1"}, False, False),
+        ({"TERM": "dumb"}, False, False),
+        ({"FORCE_COLOR": "1"}, True, True),
+        ({"FORCE_COLOR": "0"}, False, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+    ],
+)
+@pytest.mark.parametrize("sound", [True, False])
+def test_each_stream_has_its_own_colours(
+    cdictl, configuration, tmp_path, env, on_terminal, in_file, *, sound
+):
+    """What goes to a terminal is coloured, what goes to a file is not, whichever is which."""
+    spec = configuration.spec(("one", {"env": ["A=1"] if sound else [5]}))
+    file = tmp_path / "told"
+    shell = Cdictl("bash", configuration)
+    ours, other = (1, 2) if sound else (2, 1)
+    for stream, is_file in ((ours, True), (other, False)):
+        line = f"{cdictl.program} validate {spec} {stream}>{file}"
+        shown = shell.on_terminal("-c", line, **env)
+
+        assert ("\x1b[" in (file.read_text() if is_file else shown)) == (
+            in_file if is_file else on_terminal
+        )

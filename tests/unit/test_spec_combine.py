@@ -239,6 +239,12 @@ def test_convert_refuses_what_is_not_valid(save, call, tmp_path):
     "words",
     [
         ["convert", "x.yaml", "--to", "json", "--output", "x.yaml"],
+        ["convert", "x.yaml", "--json", "--output", "x.yaml"],
+        ["convert", "x.yaml", "--json", "--to", "yaml"],
+        ["convert", "x.yaml", "--json", "--to", "yaml", "--output", "x.json"],
+        ["merge", "x.yaml", "--json", "--output", "x.yaml"],
+        ["generate", "--json", "--output", "x.yaml"],
+        ["from-docker", "--device", "/dev/null", "--json", "--output", "x.yml"],
         ["convert", "x.yaml", "--cdi-version", "9.9"],
         ["merge"],
         ["minimum-version"],
