@@ -108,7 +108,7 @@ class Here:
 
     def calling(self, *words):
         """Return a call of the runtime."""
-        return invocation.parse(["--root", f"{self.top}/root", *words])
+        return invocation.parse(["--root", f"{self.top}/root", "--log", "/dev/null", *words])
 
     def tidy(self):
         """Close now and then what a create leaves open, as it becomes the real runtime."""
@@ -267,8 +267,10 @@ def configuration(data):
     assert found.values() == marshal.loads(marshal.dumps(found.values()))
     lines = config_compile.patterns(found).split(b"\n")
     wanted = len(found.runtime) + len(found.annotations) + len(found.environment)
-    assert len(lines) == wanted + bool(found.mounts) + len(config_compile.ESCAPES) + 1, lines
+    also = (found.mounts, found.default, found.restores)
+    assert len(lines) == wanted + sum(map(bool, also)) + len(("#end", "")), lines
     assert all(lines[:-1])
+    assert lines[-2:] == [b"#end", b""]
 
 
 # Where CDI edits go; all else in config.json stays.

@@ -49,6 +49,10 @@ def runs(cdictl, configuration, runtime, make_bundle, tmp_path):
         file="doubtful.json",
         kind="acme.com/doubt",
     )
+    twice = [
+        configuration.spec(("both", {"env": ["A=1"]}), file=name, kind="acme.com/twice")
+        for name in ("twice.json", "again.json")
+    ]
     bundle = make_bundle("sleep", "1000").request(ONE)
     bundle.config["process"]["env"].append("OWN=1")
     runtime.start(bundle)
@@ -70,7 +74,7 @@ def runs(cdictl, configuration, runtime, make_bundle, tmp_path):
             "drift": [()],
             "doctor": [(), (bundle.id,)],
             "explain": [("error running poststop hook #0",), ("acme.com/widget=none",)],
-            "validate": [(good, bad, doubtful)],
+            "validate": [(good, bad, doubtful, *twice)],
             "config check": [(), (config,), (useless,)],
         }[command]
 
