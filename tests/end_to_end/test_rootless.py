@@ -169,10 +169,10 @@ def test_cures_are_what_the_user_can_do(installation, user):
         {one["check"]: one["cure"] for one in json.loads(out)["findings"]} for out in (told, lost)
     )
 
-    assert f"cdictl spec generate --output-dir {user.runtime_dir}/cdi" in cures["none"]
-    assert "# have root call: cdictl spec generate --output-dir /etc/cdi" == without["none"]
-    assert "ls -ld /  # set audit.file, or HOME or XDG_STATE_HOME" == without["writable"]
-    assert "rotated" not in {**cures, **without}
+    assert f"cdictl spec generate --output-dir {user.runtime_dir}/cdi" in cures["spec-none"]
+    assert "# have root call: cdictl spec generate --output-dir /etc/cdi" == without["spec-none"]
+    assert "ls -ld /  # set audit.file, or HOME or XDG_STATE_HOME" == without["audit-writable"]
+    assert "audit-rotated" not in {**cures, **without}
 
 
 def test_an_audit_file_that_has_grown_is_moved(installation, user):
@@ -181,7 +181,7 @@ def test_an_audit_file_that_has_grown_is_moved(installation, user):
     with user.audit_file.open("r+b") as file:
         file.truncate(201 << 20)
     told = user(installation.cdictl, "doctor", "--json", check=False).out
-    (cure,) = (one["cure"] for one in json.loads(told)["findings"] if one["check"] == "rotated")
+    (cure,) = (one["cure"] for one in json.loads(told)["findings"] if one["check"] == "audit-rotated")
     user("sh", "-c", cure)
 
     assert not user.audit_file.exists()
