@@ -181,7 +181,9 @@ def test_an_audit_file_that_has_grown_is_moved(installation, user):
     with user.audit_file.open("r+b") as file:
         file.truncate(201 << 20)
     told = user(installation.cdictl, "doctor", "--json", check=False).out
-    (cure,) = (one["cure"] for one in json.loads(told)["findings"] if one["check"] == "audit-rotated")
+    (cure,) = (
+        one["cure"] for one in json.loads(told)["findings"] if one["check"] == "audit-rotated"
+    )
     user("sh", "-c", cure)
 
     assert not user.audit_file.exists()

@@ -50,12 +50,14 @@ def forget(create):
 
 
 def has_our_traceback(told):
-    """Tell whether *told* has a traceback, but for one from before the interpreter has our code.
+    """Tell whether *told* has a traceback, but for one from before the first line of our code.
 
-    It tries first whether the frozen program is a zip archive.
+    The interpreter tries first whether the frozen program is a zip archive.
     """
     frames = re.findall(r'^  File "(.*?)"', told, re.MULTILINE)
-    return "Traceback" in told and not all(frame.startswith("<frozen ") for frame in frames)
+    return "Traceback" in told and not all(
+        frame.startswith(("<frozen ", "<hot>")) for frame in frames
+    )
 
 
 def check_signals(create, attempts, prepare, tally):
