@@ -8,6 +8,9 @@ from pathlib import Path
 COMPILED = Path("/run/cdi-runc/launcher")
 """Below it cdi-runc keeps what it compiles from a configuration, under that file's path."""
 
+KEPT = Path("/run/cdi-runc/exec")
+"""Below it cdi-runc keeps what exec needs of a container, under its root's path and its id."""
+
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """As a system's daemon has it."""
 

@@ -90,6 +90,21 @@ def test_create_reads_one_file_of_code(installation, configuration, make_bundle,
     }
 
 
+def test_a_rebuild_reads_each_file_of_code_once(installation, configuration, make_bundle, tmp_path):
+    """Functions that a create seldom needs lie in our modules' files: none is opened twice."""
+    configuration.write(runtime="/bin/true")
+    for number in range(3):
+        configuration.spec(("one", {**EDITS, "env": [f"ACME={number}"]}))
+        if number == 1:
+            configuration.grow_old()  # the first two creates compile it, the third only the spec
+        bundle = make_bundle(rootfs=False).request("acme.com/widget=one")
+        files = opened(installation, configuration, bundle, tmp_path / "trace")
+    own = [path for path in files if "/cdi_runc/" in path]
+
+    assert any(path.rpartition("/")[2].startswith("device_nodes.") for path in own)
+    assert sorted(own) == sorted(set(own))
+
+
 def test_registry_is_reused(loaded, configuration):
     """While no spec file changes, none is read again: neither checks nor YAML are loaded."""
     configuration.spec(("one", EDITS), file="acme.json")
